@@ -12,7 +12,7 @@ import pytest
 
 import simidx
 from simidx import InputError, Pipeline
-from simidx_spark.distributed import Local, Similar, _engine, _similar
+from simidx_spark.distributed import Local, Similar, _engine, _messages, _similar
 
 from .test_texts import documents, most_similar
 
@@ -195,6 +195,57 @@ def test_texts_are_decided_on_in_their_order() -> None:
     kept, dropped = _similar._greedy(chain[:-1], chain[1:], np.zeros(len(chain), dtype=bool))
     assert (kept == (chain % 2 == 0)).all()
     assert (dropped == (chain % 2 == 1)).all()
+
+
+def at_place(stage: Any, *messages: tuple[int, Any]) -> list[tuple[int, int, list[list[int]]]]:
+    """What a stage behind a shuffle sends for rows of numbers that came to place 3: place, part and rows."""
+    sent = [{"place": 3, "part": part, "data": rows.astype("<u8").tobytes()} for part, rows in messages]
+    batch = pa.RecordBatch.from_pylist(sent, schema=_messages.MESSAGE)
+    found = [row for block in stage(iter([batch])) for row in block.to_pylist()]
+    widths = {row["part"]: _similar.COLUMNS[row["part"]] for row in found}
+    return [
+        (row["place"], row["part"], np.frombuffer(row["data"], "<u8").reshape(-1, widths[row["part"]]).tolist())
+        for row in found
+    ]
+
+
+def test_links_come_in_any_order_and_more_than_once() -> None:
+    for seed in range(100):
+        chance = np.random.default_rng(seed)
+        ends = np.sort(chance.integers(0, 12, (int(chance.integers(1, 40)), 2)), axis=1)
+        ends = ends[ends[:, 0] < ends[:, 1]]
+        # Ranks of several homes.
+        ranks = np.sort(chance.integers(0, 3, 12).astype(np.uint64) << np.uint64(40)) + np.arange(12, dtype=np.uint64)
+        similar = (0.8 + (ends.sum(axis=1) % 3) / 10).view(np.uint64)
+        rows = np.column_stack([ranks[ends], similar])
+        rows = rows[chance.integers(0, len(rows), 2 * len(rows))] if len(rows) else rows
+        parts = [(_similar.LINKS, part) for part in np.array_split(rows, 4)]
+        found = [row for _, _, rows in at_place(_similar.Settle(True), *parts) for row in rows]
+        expected: list[list[int]] = []
+        dropped: set[int] = set()
+        distinct = sorted({tuple(row) for row in rows.tolist()})
+        for rank in sorted({row[1] for row in distinct}):
+            to_kept = [row for row in distinct if row[1] == rank and row[0] not in dropped]
+            if to_kept:
+                dropped.add(rank)
+                best = max(np.uint64(row[2]).view(np.float64) for row in to_kept)
+                expected += [[rank, row[0], row[2]] for row in to_kept if np.uint64(row[2]).view(np.float64) == best]
+        assert sorted(found) == sorted(expected)
+
+
+def test_keys_of_one_text_bring_nothing_and_copies_pass() -> None:
+    copies = np.array([[7, 3], [9, 3]], dtype=np.uint64)
+    for count in (0, 1, 2, 3, 4, 5, 1000):
+        for several in range(min(count, 3)):
+            keys = np.arange(count, dtype=np.uint64)
+            keys[: several + 1] = 0
+            rows = np.zeros((count, 6), dtype=np.uint64)
+            rows[:, 0], rows[:, 1] = keys, np.arange(count)
+            shared = _similar._shared_keys(rows)
+            assert shared[:, 1].tolist() == list(range(several + 1 if several else 0))
+        lonely = np.column_stack([np.arange(count), np.arange(count), *np.ones((3, count))])
+        sent = at_place(_similar.Meet(4, 0.8), (_similar.COPIES, copies), (_similar.KEYS, lonely))
+        assert sent == [(3, _similar.COPIES, copies.tolist())]
 
 
 def test_templates_of_texts_that_are_not_similar_end(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -87,22 +87,24 @@ class Similar(Generic[D]):
                 raise InputError(row["error"])
         ranked = self._kept([self._engine.map(documents, s.Sign(order, *self._how))], s.Rank(longest, order.homes))
         names = self._only(ranked, s.NAMES)
-        alike = self._kept([self._only(ranked, s.FIRSTS)], s.Alike(order.homes, bands))
+        alike = self._at([self._only(ranked, s.FIRSTS)], s.Alike(order.homes, bands))
         self._most = most
-        links = self._links(documents, order, names, self._only(alike, s.KEYS))
-        fates = self._at(links, s.Settle(True))
-        fates = self._at([fates, self._only(alike, s.COPIES)], s.Resolve())
+        met = self._kept([alike], s.Meet(LEADERS, self._similarity))
+        fates = self._at(self._links(documents, order, names, met), s.Settle(True))
+        fates = self._at([fates, self._only(met, s.COPIES)], s.Resolve())
         named = self._kept([fates, names], s.Name())
         told = self._at([names, self._only(named, s.ASKED)], s.Tell())
         return self._at([told, self._only(named, s.REPORTS)], s.Report(self._id_type))
 
-    def _links(self, documents: D, order: s.Order, names: D, keys: D) -> list[D]:
-        """Returns the links between similar texts, of which dropped ones need not all be there, by `_components`."""
+    def _links(self, documents: D, order: s.Order, names: D, met: D) -> list[D]:
+        """Returns the links between similar texts, of which dropped ones need not all be there, by `_components`.
+
+        ``met`` is the first round.
+        """
         links: list[D] = []
         linked = before = 0
-        held, leaders = [keys], LEADERS
+        leaders = LEADERS
         while True:
-            met = self._kept(held, s.Meet(leaders, self._similarity))
             sizes = self._engine.collect(self._engine.map(self._only(met, s.PAIRS), Count()))
             brought = max(row["bytes"] for row in sizes) // (8 * s.COLUMNS[s.PAIRS])
             opened = self._count(met, s.OPEN)
@@ -123,7 +125,8 @@ class Similar(Generic[D]):
                 return self._components(links, [], linked)
             together = self._components(links, [self._only(met, s.OPEN)], linked + opened)
             dropped = self._kept(together, s.Settle(False))
-            held, leaders = [self._only(met, s.HELD), dropped], leaders if is_large else 2 * leaders
+            leaders = leaders if is_large else 2 * leaders
+            met = self._kept([self._only(met, s.HELD), dropped], s.Meet(leaders, self._similarity))
 
     def _sets(self, needed: D) -> dict[int, bytes] | None:
         """Returns the sets of texts whose features are needed, by home; ``None`` if they are too large to be sent."""

@@ -377,20 +377,33 @@ def may_be_similar(one: Array, other: Array, least: float) -> Array:
     return result
 
 
+def _shared_keys(rows: Array) -> Array:
+    """Returns the rows whose key other rows have, too."""
+    keys = np.ascontiguousarray(rows[:, 0])
+    ordered = np.sort(keys)
+    several = np.unique(ordered[1:][ordered[1:] == ordered[:-1]])
+    shared: Array = rows[_simidx.lookup(several, keys) >= 0]
+    return shared
+
+
 class Meet(_AtPlaces):
     """Compares the first texts of each key that are not dropped, the leaders, with all behind them, by their briefs.
 
     Texts that have not led are held for the next round, with those that may still be more similar to one of them.
+    Copies pass through, so that nothing is computed twice or kept for them.
     """
 
     def __init__(self, leaders: int, similarity: float) -> None:
         self._leaders, self._similarity = leaders, similarity
 
     def _at(self, place: int, got: Received) -> Rows:
+        yield from send_to(place, COPIES, got.rows(COPIES))
         # In the first round nothing is held, and later no keys come.
         rows = got.rows(HELD)
         if not len(rows):
-            rows = got.rows(KEYS, zeros=1)
+            rows = _shared_keys(got.rows(KEYS, zeros=1))
+        if not len(rows):
+            return
         gone = got.rows(DROPPED)[:, 0]
         rows[np.isin(rows[:, 1], gone), 5] = GONE
         order = np.lexsort((rows[:, 1], rows[:, 0]))
