@@ -12,7 +12,7 @@ use simidx_testkit::checks::check_nearest;
 use simidx_testkit::encoding::Layout;
 use simidx_testkit::{
     build, build_numbers, clustered, data_sets, flipped, hit, matched, open, open_set, options,
-    random, rng, scan, sized, sorted_set, uniform,
+    random, rng, scan, sized, sorted_set, thorough, uniform,
 };
 
 /// Members as they are and with a few flips, and random values.
@@ -69,7 +69,8 @@ fn the_nearest_of_128_bits_agree_with_the_scan() {
 #[test]
 #[cfg_attr(miri, ignore = "takes minutes")]
 fn distances_grow_until_enough_are_found() {
-    let sets = [uniform::<u64>(200_000), clustered(200_000)];
+    let size = thorough(200_000, 50_000);
+    let sets = [uniform::<u64>(size), clustered(size)];
     for (i, fingerprints) in sets.into_iter().enumerate() {
         let set = sorted_set(&fingerprints);
         for tables in [2, 4, 6] {

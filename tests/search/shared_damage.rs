@@ -11,7 +11,7 @@ use simidx_testkit::encoding::{BUCKET_OFFSETS, BUCKETS, GROUPS, Layout, PLACES};
 use simidx_testkit::forged::IN_BLOCKS;
 use simidx_testkit::{
     build, build_strings, clustered, each_id, flipped, matched, open, options, rng, scan,
-    sorted_set,
+    sorted_set, thorough,
 };
 
 /// Threads that share an index.
@@ -19,6 +19,9 @@ const THREADS: usize = 16;
 
 /// Fresh indexes of each codec, each with damage of its own.
 const ROUNDS: u64 = 40;
+
+/// Fresh indexes for each section of ids, each with damage of its own.
+const ROUNDS_OF_IDS: u64 = thorough(40, 12);
 
 /// Queries of each thread.
 const QUERIES: u32 = 24;
@@ -172,7 +175,7 @@ fn threads_that_meet_a_damaged_page_of_ids_at_once_get_no_wrong_ids() {
     let (mut right, mut refused) = (0, 0);
     for kind in [GROUPS, PLACES, BUCKET_OFFSETS, BUCKETS] {
         let section = layout.section(kind, 0);
-        for round in 0..ROUNDS {
+        for round in 0..ROUNDS_OF_IDS {
             let mut rng = rng(round);
             let mut damaged = file.clone();
             let at = section.offset + rng.random_range(0..section.len);
