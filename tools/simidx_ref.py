@@ -697,7 +697,8 @@ def chunk_number(index, j):
 def read_chunk(index, j):
     """§9.2: the number of set bits before chunk j, and the id indices of its set bits."""
     chunk = index.paged[KIND_GROUPS].read(CHUNK_LEN * j, CHUNK_LEN * (j + 1))
-    starts = [CHUNK_IDS * j + i for i in range(CHUNK_IDS) if read_bits(chunk, 64 + i, 1)]
+    bits = read_bits(chunk, 64, CHUNK_IDS)
+    starts = [CHUNK_IDS * j + i for i in range(CHUNK_IDS) if bits >> (CHUNK_IDS - 1 - i) & 1]
     before = little_endian(chunk[0:8])
     if j == 0:
         require(before == 0 and starts[:1] == [0], 29, "the groups start wrongly")

@@ -58,7 +58,8 @@ fn compare(path: &Path) {
     }
     // Near some members, and near none where there are none.
     let difference = 0b101;
-    let members = set.fingerprints(0).unwrap().step_by(1000);
+    let step = (set.first().len() as usize / 5).max(1000);
+    let members = set.fingerprints(0).unwrap().step_by(step);
     let mut queries: Vec<u128> = members.map(|f| f.unwrap() ^ difference).collect();
     queries.push(difference);
     let digits: Vec<String> = queries.iter().map(|q| set.width().to_hex(*q)).collect();
@@ -210,6 +211,7 @@ fn both_readers_find_the_same_by_ids() {
         }
         let step = ids.len().div_ceil(3).max(1);
         let mut some: Vec<IdBuf> = ids.into_iter().step_by(step).collect();
+        some.dedup();
         match set.id_kind() {
             IdKind::None => continue,
             IdKind::Number => some.push(Id::from(4_711_471).into()),
