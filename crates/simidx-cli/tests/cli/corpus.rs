@@ -1,5 +1,6 @@
 //! The program on every file of the corpus: exit codes, rules, contents.
 
+use std::collections::HashMap;
 use std::process::{Command, Output};
 
 use simidx::format::{FORMAT_VERSION, FormatClass};
@@ -7,6 +8,7 @@ use simidx_testkit::editor::Editor;
 use simidx_testkit::encoding::crc32;
 use simidx_testkit::forged::{put_stranger, small};
 use simidx_testkit::manifest::{self, Stage};
+use simidx_testkit::thorough;
 
 use crate::support::PROGRAM;
 
@@ -27,15 +29,22 @@ fn told_rules(message: &str) -> Vec<u8> {
         .collect()
 }
 
-/// `verify` returns 0, 1 or 2 and names the rule, as does a dump of the table that reveals it.
+/// `verify` returns 0, 1 or 2 and names the rule, as does a dump of the table that reveals it. Except before a release, two
+/// files are enough of those that break the same rule at the same stage: one of them is mapped.
 #[test]
 fn the_program_says_about_every_file_what_the_manifest_says() {
     let folder = manifest::folder(FORMAT_VERSION);
-    for (number, entry) in manifest::read(&folder).into_iter().enumerate() {
+    let mut met = HashMap::new();
+    for entry in manifest::read(&folder) {
+        let alike: &mut usize = met.entry(format!("{:?}", entry.broken)).or_default();
+        *alike += 1;
+        if entry.broken.is_some() && *alike > thorough(usize::MAX, 2) {
+            continue;
+        }
         let path = folder.join(&entry.file);
         let path = path.to_str().unwrap();
         let mapping = ["--no-mmap"];
-        let how = &mapping[..number % 2];
+        let how = &mapping[..*alike % 2];
         let checked = run(&[&["verify", path][..], how].concat());
         let what = format!("{}: {checked:?}", entry.file);
         let dumped = run(&[&["dump", path][..], how].concat());
@@ -61,7 +70,9 @@ fn the_program_says_about_every_file_what_the_manifest_says() {
         match broken.stage {
             Stage::Open => assert!(refused(&dumped) && dumped.stdout.is_empty(), "{dumped:?}"),
             Stage::Query => {
-                let any = (0..entry.table_count).any(|table| refused(&dump(table)));
+                // The dump of table 0 is there already.
+                let any =
+                    refused(&dumped) || (1..entry.table_count).any(|table| refused(&dump(table)));
                 // A dump reads the ids in their order, without a look-up of their groups.
                 let lines = text(&dumped.stdout).lines();
                 let words = lines.filter_map(|line| line.split('\t').next());

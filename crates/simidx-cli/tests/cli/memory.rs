@@ -37,7 +37,7 @@ fn peak(folder: &Path, args: &[&str]) -> u64 {
 fn resident_memory_keeps_to_the_limit() {
     let folder = tempfile::tempdir().unwrap();
     for &skew in thorough(&SKEWS[..], &SKEWS[1..3]) {
-        let values = skewed(skew, 3 * COUNT);
+        let values = skewed(skew, thorough(3, 2) * COUNT);
         let words: Vec<u8> = values.iter().flat_map(|v| v.to_le_bytes()).collect();
         std::fs::write(folder.path().join("in.le"), &words).unwrap();
         for &ids in thorough(&["none", "number"][..], &["number"]) {
@@ -120,7 +120,7 @@ fn resident_memory_keeps_to_the_limit_with_strings() {
     for &skew in thorough(&["uniform", "half equal"][..], &["half equal"]) {
         let file = std::fs::File::create(folder.path().join("in.tsv")).unwrap();
         let mut file = std::io::BufWriter::new(file);
-        for (i, value) in skewed(skew, COUNT / 2).into_iter().enumerate() {
+        for (i, value) in skewed(skew, COUNT / thorough(2, 3)).into_iter().enumerate() {
             writeln!(
                 file,
                 "{value:016x}\thttps://example.org/{:060}",

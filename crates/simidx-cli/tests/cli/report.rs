@@ -325,7 +325,7 @@ fn a_page_of_many_long_texts_keeps_its_size() {
     let mut lines = String::new();
     for group in 0..150 {
         for copy in 0..5 {
-            let words = (0..3000).map(|word| format!("<&\"'{}>", group * 10_000 + word));
+            let words = (0..1000).map(|word| format!("<&\"'{}>", group * 10_000 + word));
             let text = words
                 .chain([format!("copy{copy}")])
                 .collect::<Vec<_>>()
