@@ -70,7 +70,7 @@ fn flip(folder: &Path, records: &Records, seed: u64) {
     let journal = fs::read(folder.join("journal.redb")).unwrap();
     let damaged = folder.with_extension("damaged");
     let mut refused = 0;
-    for flip in 0..thorough(2000, 150) {
+    for flip in 0..thorough(2000, 75) {
         copy(folder, &damaged);
         let bit = random.random_range(0..8 * journal.len());
         let mut image = journal.clone();
