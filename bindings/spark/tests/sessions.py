@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from pyspark import cloudpickle
@@ -17,6 +18,11 @@ SETTINGS = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.memory": "1g",
+    # Workers are forked, and have imported everything.
+    "spark.executorEnv.PYTHONPATH": str(Path(__file__).parents[1]),
+    "spark.python.daemon.module": f"{__package__}.daemon",
+    # Nobody reads these plans, and their texts take a tenth of the time.
+    "spark.sql.ui.explainMode": "simple",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }
