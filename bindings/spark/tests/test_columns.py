@@ -75,29 +75,41 @@ def test_spark_reads_unsigned_columns_of_parquet(spark: SparkSession, tmp_path: 
     on_spark.release()
 
 
-def test_columns_are_found_as_spark_finds_them(spark: SparkSession, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("way", "names"),
+    [
+        ("dotted", ("the.id", "the.text", "the.fingerprint`s")),
+        ("nested", ("Doc.ID", "doc.Text", "DOC.fingerprint")),
+        pytest.param("plain", ("ID", "Text", "Fingerprint"), marks=pytest.mark.slow),
+    ],
+)
+def test_columns_are_found_as_spark_finds_them(
+    spark: SparkSession, tmp_path: Path, way: str, names: tuple[str, str, str]
+) -> None:
     rows = [("a", "some words of a text", 5), ("b", "some words of a text", 5)]
-    plain = spark.createDataFrame(rows, "id string, text string, fingerprint long")
-    dotted = plain.toDF("the.id", "the.text", "the.fingerprint`s")
-    nested = plain.select(F.struct("*").alias("doc"))
-    ways = [
-        (dotted, ("the.id", "the.text", "the.fingerprint`s")),
-        (plain, ("ID", "Text", "Fingerprint")),
-        (nested, ("doc.id", "doc.text", "doc.fingerprint")),
-    ]
-    for df, (id, text, fingerprint) in ways:
-        assert on_spark.fingerprint(df, text, output_column="print").where("print is not null").count() == 2
-        assert on_spark.pairs(df, fingerprint_column=fingerprint).collect() == []
-        clusters = on_spark.clusters(df, fingerprint_column=fingerprint, id_column=id)
-        assert sorted(row["id"] for row in clusters.collect()) == ["a", "b"]
-        by_fingerprint: dict[str, Any] = {"k": 3, "keep": "longest", "fingerprint_column": fingerprint}
-        for how in ({}, by_fingerprint):
-            kept, report = on_spark.dedup(df, text, id, **how)
-            assert [(row["id"], row["duplicate_of"]) for row in report.collect()] == [("b", "a")]
-            assert kept.columns == df.columns
-            assert kept.count() == 1
-        on_spark.build(df, tmp_path / "set", id, fingerprint, overwrite=True)
-        assert on_spark.join(df, tmp_path / "set", fingerprint_column=fingerprint).count() == 2
+    df = spark.createDataFrame(rows, "id string, text string, fingerprint long")
+    if way == "dotted":
+        df = df.toDF(*names)
+    elif way == "nested":
+        df = df.select(F.struct("*").alias("doc"))
+    id, text, fingerprint = names
+    assert on_spark.fingerprint(df, text, output_column="print").where("print is not null").count() == 2
+    assert on_spark.pairs(df, fingerprint_column=fingerprint).collect() == []
+    clusters = on_spark.clusters(df, fingerprint_column=fingerprint, id_column=id)
+    assert sorted(row["id"] for row in clusters.collect()) == ["a", "b"]
+    by_fingerprint: dict[str, Any] = {"k": 3, "keep": "longest", "fingerprint_column": fingerprint}
+    for how in ({}, by_fingerprint):
+        kept, report = on_spark.dedup(df, text, id, **how)
+        assert [(row["id"], row["duplicate_of"]) for row in report.collect()] == [("b", "a")]
+        assert kept.columns == df.columns
+        assert kept.count() == 1
+    on_spark.build(df, tmp_path / "set", id, fingerprint)
+    assert on_spark.join(df, tmp_path / "set", fingerprint_column=fingerprint).count() == 2
+    on_spark.release()
+
+
+def test_columns_that_are_not_found_are_refused(spark: SparkSession) -> None:
+    plain = spark.createDataFrame([("a", "some words of a text")], "id string, text string")
     both = plain.select("id", F.col("text"), F.col("id").alias("text"))
     with pytest.raises(simidx.InputError, match="'text' for the texts is there more than once"):
         on_spark.fingerprint(both)
@@ -105,7 +117,6 @@ def test_columns_are_found_as_spark_finds_them(spark: SparkSession, tmp_path: Pa
         on_spark.fingerprint(pa.table({"text": ["a"]}))
     with pytest.raises(simidx.InputError, match="there is a column 'TEXT' already"):
         on_spark.fingerprint(plain, output_column="TEXT")
-    on_spark.release()
 
 
 @pytest.mark.parametrize("k", [None, "3", 2.5])

@@ -65,7 +65,7 @@ BY_FINGERPRINT = [
 ]
 
 
-@pytest.mark.parametrize("partitions", [1, 7])
+@pytest.mark.parametrize("partitions", [3, *(pytest.param(parts, marks=pytest.mark.slow) for parts in (1, 7))])
 @pytest.mark.parametrize(("given", "options"), BY_TEXT + BY_FINGERPRINT, ids=lambda value: "")
 def test_options_are_those_of_the_program(
     spark: SparkSession, program: Program, tmp_path: Path, given: dict[str, Any], options: list[str], partitions: int

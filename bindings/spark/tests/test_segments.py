@@ -32,7 +32,7 @@ def contents(path: Path) -> dict[str, bytes]:
     return {file.name: file.read_bytes() for file in path.iterdir()}
 
 
-@pytest.mark.parametrize("partitions", [1, 7, 64])
+@pytest.mark.parametrize("partitions", [1, 7, pytest.param(64, marks=pytest.mark.slow)])
 def test_a_merged_set_is_the_file_of_the_program(
     spark: SparkSession, program: Program, tmp_path: Path, partitions: int
 ) -> None:
@@ -206,8 +206,8 @@ def test_what_does_not_fit_is_not_appended(spark: SparkSession, tmp_path: Path) 
 class Faulty:
     """A stage whose tasks fail at their first attempts: by an exception, or by the death of their process."""
 
-    def __init__(self, stage: Any, folder: Path, kill: bool) -> None:
-        self.stage, self.folder, self.kill, self.schema = stage, str(folder), kill, stage.schema
+    def __init__(self, stage: Any, folder: Path, kill: bool, times: int) -> None:
+        self.stage, self.folder, self.kill, self.times, self.schema = stage, str(folder), kill, times, stage.schema
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         from pyspark import TaskContext
@@ -216,7 +216,7 @@ class Faulty:
         assert task is not None
         for batch in self.stage(batches):
             mark = os.path.join(self.folder, f"{type(self.stage).__name__}-{task.partitionId()}-{task.attemptNumber()}")
-            if task.attemptNumber() < 2 and not os.path.exists(mark):
+            if task.attemptNumber() < self.times and not os.path.exists(mark):
                 Path(mark).touch()
                 if self.kill:
                     os.kill(os.getpid(), signal.SIGKILL)
@@ -231,9 +231,14 @@ def wrapped(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 @pytest.mark.parametrize(
-    "kill", [pytest.param(False, id="failing twice", marks=pytest.mark.slow), pytest.param(True, id="killed")]
+    ("kill", "times"),
+    [
+        pytest.param(True, 1, id="killed"),
+        pytest.param(True, 2, id="killed twice", marks=pytest.mark.slow),
+        pytest.param(False, 2, id="failing twice", marks=pytest.mark.slow),
+    ],
 )
-def test_tasks_may_fail(spark: SparkSession, tmp_path: Path, wrapped: Any, kill: bool) -> None:
+def test_tasks_may_fail(spark: SparkSession, tmp_path: Path, wrapped: Any, kill: bool, times: int) -> None:
     df = frame(spark, VALUES, 64, 3)
     on_spark.build(df, tmp_path / "set", segments=3)
     pairs = sorted(map(tuple, on_spark.pairs(df, 3).collect()))
@@ -241,7 +246,7 @@ def test_tasks_may_fail(spark: SparkSession, tmp_path: Path, wrapped: Any, kill:
     on_spark.release()
     marks = tmp_path / "marks"
     marks.mkdir()
-    wrapped(lambda stage: Faulty(stage, marks, kill))
+    wrapped(lambda stage: Faulty(stage, marks, kill, times))
     on_spark.build(df, tmp_path / "other", segments=3)
     assert len(list(marks.iterdir())) > 6
     on_spark.sweep(tmp_path / "other", older_than=0)

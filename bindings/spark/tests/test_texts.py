@@ -144,7 +144,9 @@ def most_similar(rows: list[Document], kept: set[Any], similarity: float, words:
     return sorted(found)
 
 
-@pytest.mark.parametrize(("partitions", "similarity", "words"), [(1, 0.8, 3), (7, 0.5, 2), (64, 0.8, 3)])
+@pytest.mark.parametrize(
+    ("partitions", "similarity", "words"), [(1, 0.8, 3), (7, 0.5, 2), pytest.param(64, 0.8, 3, marks=pytest.mark.slow)]
+)
 def test_dedup_by_text_is_that_of_the_program(
     spark: SparkSession, program: Program, tmp_path: Path, partitions: int, similarity: float, words: int
 ) -> None:
