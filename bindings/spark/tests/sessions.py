@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +13,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from simidx_spark import _dedup, _search, _segments, _wiring
 
+PYTHONPATH = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+
 SETTINGS = {
     # Sessions are short: to compile less halves the time that the virtual machine takes.
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
@@ -19,7 +22,7 @@ SETTINGS = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.memory": "1g",
     # Workers are forked, and have imported everything.
-    "spark.executorEnv.PYTHONPATH": str(Path(__file__).parents[1]),
+    "spark.executorEnv.PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[1]), *PYTHONPATH]),
     "spark.python.daemon.module": f"{__package__}.daemon",
     # Nobody reads these plans, and their texts take a tenth of the time.
     "spark.sql.ui.explainMode": "simple",
