@@ -397,7 +397,7 @@ class Meet(_AtPlaces):
         self._leaders, self._similarity = leaders, similarity
 
     def _at(self, place: int, got: Received) -> Rows:
-        yield from send_to(place, COPIES, got.rows(COPIES))
+        yield from send_to(place, COPIES, unique(got.rows(COPIES)))
         # In the first round nothing is held, and later no keys come.
         rows = got.rows(HELD)
         if not len(rows):
