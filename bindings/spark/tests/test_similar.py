@@ -198,7 +198,7 @@ def test_texts_are_decided_on_in_their_order() -> None:
 
 
 def at_place(stage: Any, *messages: tuple[int, Any]) -> list[tuple[int, int, list[list[int]]]]:
-    """What a stage behind a shuffle sends for rows of numbers that came to place 3: place, part and rows."""
+    """Returns the place, the part and the rows of each message that a stage sends for the messages at place 3."""
     sent = [{"place": 3, "part": part, "data": rows.astype("<u8").tobytes()} for part, rows in messages]
     batch = pa.RecordBatch.from_pylist(sent, schema=_messages.MESSAGE)
     found = [row for block in stage(iter([batch])) for row in block.to_pylist()]
