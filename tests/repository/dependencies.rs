@@ -200,24 +200,61 @@ fn every_dependency_has_a_reason() {
     assert_eq!(explained, wanted);
 }
 
-/// The packages that `cargo add` of the library brings, whatever the platform.
-#[test]
-fn the_library_brings_few_packages() {
+/// The dependencies of this machine that `cargo tree` names, each with the sets of features that it is compiled with.
+fn tree(arguments: &[&str]) -> BTreeMap<String, BTreeSet<String>> {
     let mut command = Command::new(env!("CARGO"));
-    command.args(["tree", "-p", "simidx", "-e", "normal", "--prefix", "none"]);
-    command.args(["--locked", "--offline", "--format", "{p}"]);
+    command.args(["tree", "--locked", "--prefix", "none"]);
+    command.args(["--format", "{p}|{f}|"]).args(arguments);
     command.current_dir(root());
     let output = command.output().unwrap();
     let tree = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success(), "{tree}");
-    let names: BTreeSet<&str> = tree.lines().filter_map(|l| l.split(' ').next()).collect();
-    assert!(
-        names.contains("simidx") && names.contains("rayon"),
-        "{tree}"
-    );
+    let mut found: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    // Other lines are empty.
+    for (package, rest) in tree.lines().filter_map(|line| line.split_once('|')) {
+        let (features, _) = rest.split_once('|').unwrap();
+        // The name and the version come before the folder of a package of the workspace.
+        let package: Vec<&str> = package.split(' ').take(2).collect();
+        let sets = found.entry(package.join(" ")).or_default();
+        sets.insert(features.to_owned());
+    }
+    found
+}
+
+/// The packages that `cargo add` of the library brings, whatever the platform.
+#[test]
+fn the_library_brings_few_packages() {
+    let tree = tree(&["-p", "simidx", "-e", "normal"]);
+    let names = tree.keys().filter_map(|package| package.split(' ').next());
+    let names: BTreeSet<&str> = names.collect();
+    assert!(names.contains("simidx") && names.contains("rayon"));
     assert!(names.len() <= 41, "{} packages: {names:?}", names.len());
     for heavy in ["clap", "jieba-rs", "parquet", "plotters", "serde", "zstd"] {
         assert!(!names.contains(heavy), "{heavy} came in");
+    }
+}
+
+/// Else each would be compiled again for the checks of a binding.
+#[test]
+fn bindings_are_tested_with_the_dependencies_of_the_tests() {
+    let tests = tree(&["-e", "normal,build,dev"]);
+    for package in ["simidx-capi", "simidx-python"] {
+        let as_in_tests = format!("{package}/as-in-tests");
+        let options = ["-e", "normal,build", "-p", package, "--features"];
+        let binding = tree(&[&options[..], &[&as_in_tests]].concat());
+        let common = binding.iter().filter_map(|(name, features)| {
+            let tested = tests.get(name)?;
+            Some((name, features, tested))
+        });
+        let mut count = 0;
+        for (name, features, tested) in common.filter(|c| !c.0.starts_with("simidx-features ")) {
+            assert_eq!(
+                features, tested,
+                "{name}, for {package} and for the tests: add what is missing to tools/features/Cargo.toml"
+            );
+            count += 1;
+        }
+        assert!(count > 70, "{package}: {count} packages");
     }
 }
 

@@ -1,0 +1,1 @@
+//! Nothing: `Cargo.toml` next to it is the content.
