@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::io::{self, BufRead, Read};
+use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use encoding_rs::{Decoder, DecoderResult, Encoding};
@@ -22,8 +23,9 @@ pub(super) struct Decoding {
     at_end: bool,
     has_ended: bool,
     decoder: Decoder,
-    text: Vec<u8>,
-    start: usize,
+    /// The buffer, and the part of it that has been decoded and not consumed.
+    text: Box<[u8]>,
+    ready: Range<usize>,
     /// Number of the line in which the text ends, from 1.
     line: u64,
     faults: FaultyLines,
@@ -63,8 +65,8 @@ impl Decoding {
             at_end: false,
             has_ended: false,
             decoder: encoding.new_decoder(),
-            text: Vec::with_capacity(TEXT),
-            start: 0,
+            text: vec![0; TEXT].into(),
+            ready: 0..0,
             line: 1,
             faults: faults.clone(),
         };
@@ -78,7 +80,6 @@ impl Decoding {
             false => self.bytes.fill_buf()?,
         };
         self.at_end |= bytes.is_empty();
-        self.text.resize(TEXT, 0);
         let (mut read, mut written) = (0, 0);
         while !self.has_ended && written + ROOM + REPLACEMENT.len() <= TEXT {
             let room = &mut self.text[written..TEXT - REPLACEMENT.len()];
@@ -103,8 +104,7 @@ impl Decoding {
             }
         }
         self.bytes.consume(read);
-        self.text.truncate(written);
-        self.start = 0;
+        self.ready = 0..written;
         Ok(())
     }
 }
@@ -119,14 +119,14 @@ impl Read for Decoding {
 
 impl BufRead for Decoding {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
-        while self.start == self.text.len() && !self.has_ended {
+        while self.ready.is_empty() && !self.has_ended {
             self.decode_on()?;
         }
-        Ok(&self.text[self.start..])
+        Ok(&self.text[self.ready.clone()])
     }
 
     fn consume(&mut self, length: usize) {
-        self.start = (self.start + length).min(self.text.len());
+        self.ready.start = (self.ready.start + length).min(self.ready.end);
     }
 }
 
