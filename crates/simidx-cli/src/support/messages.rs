@@ -57,8 +57,10 @@ mod tests {
 
     #[test]
     fn one_is_singular() {
-        let shown = [(0, "record"), (1, "record"), (1, "query"), (2, "query")];
+        let shown = [(0, "record"), (1, "record"), (1, "query")];
         let shown = shown.map(|(count, name)| counted(count, name));
-        assert_eq!(shown, ["0 records", "1 record", "1 query", "2 queries"]);
+        assert_eq!(shown, ["0 records", "1 record", "1 query"]);
+        let many = ["query", "match"].map(|name| counted(2, name));
+        assert_eq!(many, ["2 queries", "2 matches"]);
     }
 }

@@ -44,6 +44,7 @@ pub fn plural(count: u64, name: &str) -> String {
     match (count, name.strip_suffix('y')) {
         (1, _) => format!("1 {name}"),
         (_, Some(stem)) => format!("{} {stem}ies", grouped(count)),
+        (_, None) if name.ends_with("ch") => format!("{} {name}es", grouped(count)),
         (_, None) => format!("{} {name}s", grouped(count)),
     }
 }
