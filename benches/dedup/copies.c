@@ -1,4 +1,4 @@
-// Texts of which it is known which are copies of which, for deduplication at any size, and a check of the answer.
+// Makes texts for deduplication at any size, some of them changed copies of earlier ones, and checks the answer.
 //
 //   cc -O2 -pthread copies.c -o copies
 //   ./copies make 0 1000000 > part.jsonl               JSON lines for the texts 0 to 999,999
@@ -7,8 +7,8 @@
 // A text has about 300 bytes, in 44 to 57 made words; a fifth begin with one of 100 runs of 15 words. A text in 5.6 is a
 // copy of an earlier one with up to five words changed, left out or added. All is drawn from the number of the text.
 //
-// The check is brute force: it makes all texts again, and compares each that was kept with the sampled texts behind it by
-// their runs of three words. A sampled text must have been dropped if a kept text before it has a similarity of 0.8.
+// The check is brute force: it makes the kept texts again, and compares each with the sampled texts behind it by their
+// runs of three words. A sampled text must have been dropped if a kept text before it has a similarity of 0.8.
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -219,8 +219,9 @@ static int check(const char *report) {
     char line[4096];
     uint64_t total = 0;
     while (fgets(line, sizeof line, file)) {
-        uint64_t number = strtoull(line, NULL, 10);
-        if (number >= count || dropped[number]) {
+        char *end;
+        uint64_t number = strtoull(line, &end, 10);
+        if (end == line || *end != '\t' || number >= count || dropped[number]) {
             fprintf(stderr, "%s: not a number of a text, or twice: %s", report, line);
             return 1;
         }
