@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_is_singular() {
+    fn counts_have_their_noun() {
         let shown = [(0, "record"), (1, "record"), (1, "query")];
         let shown = shown.map(|(count, name)| counted(count, name));
         assert_eq!(shown, ["0 records", "1 record", "1 query"]);
