@@ -41,7 +41,13 @@ pub(super) struct Groups {
 #[derive(Debug)]
 enum Band {
     InMemory(Vec<u32>),
-    InFile { start: u64, len: u64 },
+    /// A bit for each member says whether a group that begins with it has a kept one, since most groups are small, and
+    /// asking the file takes longer than all else.
+    InFile {
+        start: u64,
+        len: u64,
+        has_kept: Vec<u64>,
+    },
 }
 
 /// Returns the place of a member.
@@ -106,7 +112,13 @@ impl Groups {
         let start = self.written;
         self.file.write_numbers(start, &members)?;
         self.written += len;
-        self.bands.push(Band::InFile { start, len });
+        let has_kept = vec![0; members.len().div_ceil(64)];
+        self.room = self.room.saturating_sub(len / 8);
+        self.bands.push(Band::InFile {
+            start,
+            len,
+            has_kept,
+        });
         Ok(())
     }
 
@@ -118,7 +130,7 @@ impl Groups {
     pub(super) fn may_have_kept(&self, band: usize, group: u32) -> bool {
         match &self.bands[band] {
             Band::InMemory(members) => is_kept(&members[group as usize]),
-            Band::InFile { .. } => true,
+            Band::InFile { has_kept, .. } => has_kept[group as usize / 64] >> (group % 64) & 1 != 0,
         }
     }
 
@@ -182,7 +194,7 @@ impl Groups {
                 let members = &members[group as usize..];
                 return Ok(&members[..end(members).unwrap_or(members.len())]);
             }
-            Band::InFile { start, len } => (start + u64::from(group), len - u64::from(group)),
+            Band::InFile { start, len, .. } => (start + u64::from(group), len - u64::from(group)),
         };
         buffer.clear();
         let mut wanted = FIRST_READ;
@@ -215,11 +227,18 @@ impl Groups {
                 *member = place | KEPT | *member & LAST;
                 Ok(())
             }
-            Band::InFile { start, .. } => {
+            Band::InFile {
+                start, has_kept, ..
+            } => {
                 let at = *start + at as u64;
-                let mut old = Vec::with_capacity(1);
-                self.file.read_numbers(at, 1, &mut old)?;
-                self.file.write_numbers(at, &[place | KEPT | old[0] & LAST])
+                let mut old = Vec::new();
+                match kept_count {
+                    // The first of at least two members is not the last.
+                    0 => has_kept[group as usize / 64] |= 1 << (group % 64),
+                    _ => self.file.read_numbers(at, 1, &mut old)?,
+                }
+                let last = old.first().map_or(0, |old| old & LAST);
+                self.file.write_numbers(at, &[place | KEPT | last])
             }
         }
     }
