@@ -176,17 +176,17 @@ impl<F: Fingerprint> Table<F> {
         let most = 1 << encoding::count_bits(self.block_size);
         for number in 0..self.blocks.len() {
             let previous = self.previous(number);
+            // The first delta of a block behind a shortened one may have no codeword.
+            if number > 0 && !self.has_codewords(previous, &self.blocks[number]) {
+                self.blocks.truncate(number);
+                break;
+            }
             let values = &mut self.blocks[number];
             values.truncate(most);
             while values.len() > 1 && self.coding.stream(previous, values).len() > room {
                 values.pop();
             }
         }
-        // The first delta of a block behind a shortened one may have no codeword.
-        let whole = (0..self.blocks.len()).find(|&number| {
-            number > 0 && !self.has_codewords(self.previous(number), &self.blocks[number])
-        });
-        self.blocks.truncate(whole.unwrap_or(self.blocks.len()));
     }
 
     fn has_codewords(&self, previous: Option<u128>, values: &[u128]) -> bool {
