@@ -41,8 +41,8 @@ pub(super) struct Groups {
 #[derive(Debug)]
 enum Band {
     InMemory(Vec<u32>),
-    /// A bit for each member says whether a group that begins with it has a kept one, since most groups are small, and
-    /// asking the file takes longer than all else.
+    /// A bit for each member is set if a group begins with it and has a kept one. Most groups are small, and asking the
+    /// file takes longer than all else.
     InFile {
         start: u64,
         len: u64,
