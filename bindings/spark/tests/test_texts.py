@@ -98,24 +98,22 @@ def test_texts_without_features_are_in_no_cluster_and_no_set(
     texts = ["", "\N{SNOWMAN}", "\N{COMET}", "some words of a text", "some words of a text", None]
     rows: list[Any] = [(f"d{i}", text) for i, text in enumerate(texts)]
     on_spark.fingerprint(spark.createDataFrame(rows, "id string, text string")).write.parquet(str(tmp_path / "prints"))
-    read = spark.read.parquet(str(tmp_path / "prints"))
-    assert read.where("fingerprint is null").count() == 4
+    df = spark.read.parquet(str(tmp_path / "prints"))
+    assert df.where("fingerprint is null").count() == 4
     program("build", write(tmp_path / "docs.jsonl", rows[:-1]), "-o", "one.simidx")
-    # By files and by rows.
-    for df in (read, read.repartition(3)):
-        assert on_spark.pairs(df, 64).collect() == []
-        assert sorted(row["id"] for row in on_spark.clusters(df, 64).collect()) == ["d3", "d4"]
-        on_spark.build(df, tmp_path / "set", overwrite=True)
-        with simidx.open(tmp_path / "set") as index, simidx.open(tmp_path / "one.simidx") as one:
-            assert index.record_count == one.record_count == 2
-        for broadcast in (10, 0):
-            matches = on_spark.join(df, tmp_path / "set", k=20, broadcast=broadcast).collect()
-            assert sorted((row["distance"], row["id"]) for row in matches) == [(0, "d3"), (0, "d4")]
-        kept, report = on_spark.dedup(df, None, fingerprint_column="fingerprint", k=3)
-        assert sorted(row["id"] for row in kept.collect()) == ["d0", "d1", "d2", "d3", "d5"]
-        assert [(row["id"], row["duplicate_of"]) for row in report.collect()] == [("d4", "d3")]
-        kept, _ = on_spark.dedup(df, None, fingerprint_column="fingerprint", k=3, against=tmp_path / "set")
-        assert sorted(row["id"] for row in kept.collect()) == ["d0", "d1", "d2", "d5"]
+    assert on_spark.pairs(df, 64).collect() == []
+    assert sorted(row["id"] for row in on_spark.clusters(df, 64).collect()) == ["d3", "d4"]
+    on_spark.build(df, tmp_path / "set", overwrite=True)
+    with simidx.open(tmp_path / "set") as index, simidx.open(tmp_path / "one.simidx") as one:
+        assert index.record_count == one.record_count == 2
+    for broadcast in (10, 0):
+        matches = on_spark.join(df, tmp_path / "set", k=20, broadcast=broadcast).collect()
+        assert sorted((row["distance"], row["id"]) for row in matches) == [(0, "d3"), (0, "d4")]
+    kept, report = on_spark.dedup(df, None, fingerprint_column="fingerprint", k=3)
+    assert sorted(row["id"] for row in kept.collect()) == ["d0", "d1", "d2", "d3", "d5"]
+    assert [(row["id"], row["duplicate_of"]) for row in report.collect()] == [("d4", "d3")]
+    kept, _ = on_spark.dedup(df, None, fingerprint_column="fingerprint", k=3, against=tmp_path / "set")
+    assert sorted(row["id"] for row in kept.collect()) == ["d0", "d1", "d2", "d5"]
     on_spark.release()
 
 
@@ -168,12 +166,11 @@ def test_the_report_does_not_depend_on_partitions(spark: SparkSession) -> None:
     rows = [(f"d{i:05}", text) for i, text in enumerate(documents(900, 8))]
     df = spark.createDataFrame(rows, "id string, text string")
     found = []
-    for partitions in (1, 2, 5):
+    for partitions in (1, 5):
         _, report = on_spark.dedup(df.repartition(partitions), similarity=0.4, words=2, partitions=partitions)
         found.append(sorted(map(tuple, report.collect())))
     assert len(found[0]) > 300
     assert found[1] == found[0]
-    assert found[2] == found[0]
     on_spark.release()
 
 

@@ -231,6 +231,11 @@ pub fn skewed(skew: &str, count: usize) -> Vec<u64> {
     values
 }
 
+/// Returns the bytes of a file of 64-bit words.
+pub fn le_bytes(values: &[u64]) -> Vec<u8> {
+    values.iter().flat_map(|v| v.to_le_bytes()).collect()
+}
+
 /// Returns the set of distinct records, sorted.
 pub fn sorted_set<F: Fingerprint>(fingerprints: &[F]) -> Vec<F> {
     let mut set = fingerprints.to_vec();

@@ -3,6 +3,8 @@
 use std::io::{BufRead, BufReader, Read};
 use std::process::Stdio;
 
+use simidx_testkit::le_bytes;
+
 use crate::support::{Sandbox, gzip, hex, sample};
 
 /// Returns a NumPy file of version 1 with these elements, shape and bytes.
@@ -14,8 +16,7 @@ fn npy(descr: &str, shape: &str, bytes: &[u8]) -> Vec<u8> {
 }
 
 fn npy_of(values: &[u64]) -> Vec<u8> {
-    let bytes: Vec<u8> = values.iter().flat_map(|v| v.to_le_bytes()).collect();
-    npy("<u8", &format!("({},)", values.len()), &bytes)
+    npy("<u8", &format!("({},)", values.len()), &le_bytes(values))
 }
 
 /// Returns the index that is built from inputs.

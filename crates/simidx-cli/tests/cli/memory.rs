@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::Command;
 
-use simidx_testkit::{SKEWS, skewed, thorough};
+use simidx_testkit::{SKEWS, le_bytes, skewed, thorough};
 
 use crate::support::PROGRAM;
 
@@ -38,8 +38,7 @@ fn resident_memory_keeps_to_the_limit() {
     let folder = tempfile::tempdir().unwrap();
     for &skew in thorough(&SKEWS[..], &SKEWS[1..3]) {
         let values = skewed(skew, thorough(3, 2) * COUNT);
-        let words: Vec<u8> = values.iter().flat_map(|v| v.to_le_bytes()).collect();
-        std::fs::write(folder.path().join("in.le"), &words).unwrap();
+        std::fs::write(folder.path().join("in.le"), le_bytes(&values)).unwrap();
         for &ids in thorough(&["none", "number"][..], &["number"]) {
             let peak = peak(folder.path(), &["in.le", "--ids", ids]);
             assert!(
@@ -53,11 +52,8 @@ fn resident_memory_keeps_to_the_limit() {
 #[test]
 fn resident_memory_keeps_to_the_limit_with_many_threads() {
     let folder = tempfile::tempdir().unwrap();
-    let words: Vec<u8> = skewed("uniform", 6 * COUNT)
-        .iter()
-        .flat_map(|v| v.to_le_bytes())
-        .collect();
-    std::fs::write(folder.path().join("in.le"), words).unwrap();
+    let words = skewed("uniform", 6 * COUNT);
+    std::fs::write(folder.path().join("in.le"), le_bytes(&words)).unwrap();
     let build = [
         "build",
         "in.le",
@@ -89,8 +85,7 @@ fn resident_memory_of_a_merge_keeps_to_the_limit() {
     let count = thorough(2 * COUNT, COUNT / 2 * 3);
     let values = skewed("half equal", 2 * count);
     for (name, half) in ["a", "b"].into_iter().zip(values.chunks(count)) {
-        let words: Vec<u8> = half.iter().flat_map(|v| v.to_le_bytes()).collect();
-        std::fs::write(folder.path().join("in.le"), &words).unwrap();
+        std::fs::write(folder.path().join("in.le"), le_bytes(half)).unwrap();
         let out = format!("{name}.simidx");
         run(
             folder.path(),

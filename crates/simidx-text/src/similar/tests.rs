@@ -7,34 +7,30 @@ use crate::dedup::Similarity;
 use simidx::{Watch, Width};
 use simidx_testkit::recording;
 
-/// Returns one of the texts before number `i`.
-fn texts_before(i: u64) -> String {
-    texts(i / 2 + 1).pop().unwrap_or_default()
-}
-
-/// Returns texts of sixty words, many of them edits of others, some equal or empty.
-fn texts(count: u64) -> Vec<String> {
+/// Returns the text of a number: sixty words, often an edit of another text, sometimes equal to one, or empty.
+fn text(i: u64) -> String {
     let word = |seed: u64| {
         format!(
             "w{}",
             xxhash_rust::xxh3::xxh3_64(&seed.to_le_bytes()) % 5000
         )
     };
-    let text = |i: u64| {
-        let (family, edits) = (i * 7 % 50, i * 31 % 12);
-        if i % 40 == 7 {
-            return "?!".repeat((i % 3) as usize);
-        }
-        if i % 25 == 3 {
-            // Equal to an earlier text, except for the characters between the words.
-            return texts_before(i).replace(' ', " - ");
-        }
-        let mut words: Vec<String> = (0..60).map(|j| word(family * 1000 + j)).collect();
-        for edit in 0..edits {
-            words[((i + 1) * (edit + 3) * 7 % 60) as usize] = word(1_000_000 + i * 100 + edit);
-        }
-        words.join(" ")
-    };
+    let (family, edits) = (i * 7 % 50, i * 31 % 12);
+    if i % 40 == 7 {
+        return "?!".repeat((i % 3) as usize);
+    }
+    if i % 25 == 3 {
+        // Equal to an earlier text, except for the characters between the words.
+        return text(i / 2).replace(' ', " - ");
+    }
+    let mut words: Vec<String> = (0..60).map(|j| word(family * 1000 + j)).collect();
+    for edit in 0..edits {
+        words[((i + 1) * (edit + 3) * 7 % 60) as usize] = word(1_000_000 + i * 100 + edit);
+    }
+    words.join(" ")
+}
+
+fn texts(count: u64) -> Vec<String> {
     (0..count).map(text).collect()
 }
 

@@ -41,14 +41,15 @@ fn what_an_index_has_is_dropped_first() {
         let near = members.keys().map(|&m| (m.distance(v), m));
         near.filter(|&(distance, _)| distance <= 3).min()
     };
+    let nearest: Vec<_> = new.iter().map(|&v| nearest(v)).collect();
     let first = clusters(new.len(), |a, b| {
-        nearest(new[a]).is_none() && nearest(new[b]).is_none() && new[a].distance(new[b]) <= 3
+        nearest[a].is_none() && nearest[b].is_none() && new[a].distance(new[b]) <= 3
     });
     let numbers = numbers(&first, |of| of);
     let (mut kept, mut report) = (String::new(), String::new());
     for (i, &value) in new.iter().enumerate() {
         let distance = value.distance(new[first[i]]);
-        match nearest(value) {
+        match nearest[i] {
             Some((distance, member)) => {
                 report += &format!(
                     "c{i:04}\t\t{distance}\tindex\t\t\t{member:016x}\t{}\n",
