@@ -107,9 +107,9 @@ SKETCHED = ["--sketch", "128"]
     ("build", "given", "options"),
     [
         ([], {}, []),
-        ([], {"k": 6}, ["-k", "6"]),
+        pytest.param([], {"k": 6}, ["-k", "6"], marks=pytest.mark.slow),
         ([], {"k": 6, "keep": "longest"}, ["-k", "6", "--keep", "longest"]),
-        (SKETCHED, {}, []),
+        pytest.param(SKETCHED, {}, [], marks=pytest.mark.slow),
         (SKETCHED, {"similarity": 0.6}, ["--similarity", "0.6"]),
         (SKETCHED, {"words": 2}, ["--features", "words:2", "-k", "3"]),
         (["--ids", "none"], {"k": 5}, ["-k", "5"]),

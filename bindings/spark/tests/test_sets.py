@@ -16,9 +16,9 @@ from .conftest import Program, frame, hexadecimal, near_values, tsv, unsigned
 
 #: How Spark plans, and in how many parts.
 PLANS = [
-    *[pytest.param("true", parts, id=f"adaptive-{parts}") for parts in (1, 7, 20)],
+    *[pytest.param("true", parts, id=f"adaptive-{parts}") for parts in (1, 7)],
     pytest.param("false", 7, id="plain-7"),
-    pytest.param("true", 64, id="adaptive-64", marks=pytest.mark.slow),
+    *[pytest.param("true", parts, id=f"adaptive-{parts}", marks=pytest.mark.slow) for parts in (20, 64)],
     *[pytest.param("false", parts, id=f"plain-{parts}", marks=pytest.mark.slow) for parts in (1, 64)],
 ]
 
@@ -89,7 +89,7 @@ def test_every_width_and_distance(spark: SparkSession, width: int, k: int) -> No
     on_spark.release()
 
 
-@pytest.mark.parametrize("width", [32, 64, 128])
+@pytest.mark.parametrize("width", [pytest.param(32, marks=pytest.mark.slow), 64, 128])
 def test_stars_find_the_clusters_of_union_find(spark: SparkSession, width: int) -> None:
     values = near_values(width, 900, 3)
     # A long chain takes the stars some rounds.
@@ -155,7 +155,11 @@ def lines_of_report(df: DataFrame, **how: Any) -> list[Any]:
     return sorted(map(tuple, on_spark.dedup(df, **how).report.collect()))
 
 
-@pytest.mark.parametrize("how", [{"similarity": 0.8}, {"k": 3}, {"k": 3, "text_column": None}], ids=str)
+@pytest.mark.parametrize(
+    "how",
+    [{"similarity": 0.8}, {"k": 3}, pytest.param({"k": 3, "text_column": None}, marks=pytest.mark.slow)],
+    ids=str,
+)
 def test_an_empty_set_has_nothing(printed: DataFrame, tmp_path: Path, how: dict[str, Any]) -> None:
     if "text_column" in how:
         how = {**how, "fingerprint_column": "fingerprint"}
