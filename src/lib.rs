@@ -79,6 +79,11 @@
 //! # Features
 //!
 //! `mmap`, on by default, maps files. Without it, files are read into memory.
+//!
+//! # WebAssembly
+//!
+//! Without default features the crate compiles for `wasm32-unknown-unknown`. [`Set::from_bytes`] and [`Index::from_bytes`]
+//! open a file there, and all searches work on it. Building one takes a file system, and is an error.
 
 pub mod batch;
 mod bit_set;
