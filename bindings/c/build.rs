@@ -1,8 +1,7 @@
 //! Linker options of the shared library.
 
 /// While the version is 0.x, each minor version may break its users, so it is part of the name.
-const SONAME: &str = concat!(
-    "libsimidx.so.",
+const VERSION: &str = concat!(
     env!("CARGO_PKG_VERSION_MAJOR"),
     ".",
     env!("CARGO_PKG_VERSION_MINOR")
@@ -10,8 +9,12 @@ const SONAME: &str = concat!(
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
-    if std::env::var("CARGO_CFG_TARGET_OS").is_ok_and(|os| os == "linux") {
-        println!("cargo::rustc-cdylib-link-arg=-Wl,-soname,{SONAME}");
+    let is = |variable: &str, value: &str| std::env::var(variable).is_ok_and(|v| v == value);
+    if is("CARGO_CFG_TARGET_VENDOR", "apple") {
+        let name = format!("@rpath/libsimidx.{VERSION}.dylib");
+        println!("cargo::rustc-cdylib-link-arg=-Wl,-install_name,{name}");
+    } else if is("CARGO_CFG_TARGET_FAMILY", "unix") {
+        println!("cargo::rustc-cdylib-link-arg=-Wl,-soname,libsimidx.so.{VERSION}");
         // Threads of the library may be running when a program unloads it, so it stays loaded until the process ends.
         println!("cargo::rustc-cdylib-link-arg=-Wl,-z,nodelete");
     }

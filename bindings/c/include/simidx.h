@@ -26,6 +26,15 @@
 /// The version of this header: major, minor and patch number in a byte each.
 #define SIMIDX_VERSION 0x000100
 
+/// Before each function: how a program on Windows imports it. Define it empty for the static library there.
+#ifndef SIMIDX_API
+#ifdef _WIN32
+#define SIMIDX_API __declspec(dllimport)
+#else
+#define SIMIDX_API
+#endif
+#endif
+
 /// The result of a call. Later versions may add statuses: treat unknown ones as failures.
 typedef enum {
     /// The call succeeded.
@@ -224,21 +233,26 @@ extern "C" {
 
 /// Returns the version of the running library, in the form of `SIMIDX_VERSION` in the header. While the major number is
 /// 0, headers and libraries of the same minor version are compatible: compare both numbers without their last byte.
+SIMIDX_API
 uint32_t simidx_version(void);
 
 /// Returns the version of the running library, such as "0.1.0".
+SIMIDX_API
 const char *simidx_version_string(void);
 
 /// Returns the message of this thread's last failed call: one line, without the newline. It names the file and the
 /// place in it, or the argument. Empty if no call has failed.
 ///
 /// The string is valid until the next failing call of this thread, or the end of the thread.
+SIMIDX_API
 const char *simidx_error_message(void);
 
 /// Returns the status of this thread's last failed call; `SIMIDX_OK` if none has failed.
+SIMIDX_API
 simidx_status simidx_error_status(void);
 
 /// Returns the name of a status in words, such as "damaged"; "unknown" for an invalid one. The string is static.
+SIMIDX_API
 const char *simidx_status_name(int32_t status);
 
 /// Opens an index file of any width. Close it with `simidx_close`.
@@ -246,6 +260,7 @@ const char *simidx_status_name(int32_t status);
 /// @param path     the file; on Unix its bytes need not be UTF-8
 /// @param options  may be NULL
 /// @param out      the index; NULL if the call fails
+SIMIDX_API
 simidx_status simidx_open(const char *path,
                           const simidx_open_options *options,
                           simidx_index **out);
@@ -256,6 +271,7 @@ simidx_status simidx_open(const char *path,
 /// @param paths    `count` files
 /// @param options  may be NULL
 /// @param out      the index; NULL if the call fails
+SIMIDX_API
 simidx_status simidx_open_many(const char *const *paths,
                                size_t count,
                                const simidx_open_options *options,
@@ -266,17 +282,20 @@ simidx_status simidx_open_many(const char *const *paths,
 ///
 /// @param bytes  `len` bytes, the whole file; they need not be aligned
 /// @param out    the index; NULL if the call fails
+SIMIDX_API
 simidx_status simidx_open_memory(const void *bytes,
                                  size_t len,
                                  simidx_index **out);
 
 /// Closes an index. Its searchers stay valid; its files are closed when the last of them is freed. NULL and a closed
 /// index are ignored.
+SIMIDX_API
 void simidx_close(simidx_index *index);
 
 /// Gets figures of an index. They are available without reading any file.
 ///
 /// @param out its `struct_size` gives the size of the struct
+SIMIDX_API
 simidx_status simidx_index_info(const simidx_index *index,
                                 simidx_info *out);
 
@@ -286,6 +305,7 @@ simidx_status simidx_index_info(const simidx_index *index,
 /// @param buffer    receives the text, without a NUL
 /// @param capacity  capacity of the buffer in bytes
 /// @param found     number of bytes of the text; if it exceeds the capacity, call again with a larger buffer
+SIMIDX_API
 simidx_status simidx_index_pipeline(const simidx_index *index,
                                     char *buffer,
                                     size_t capacity,
@@ -295,22 +315,26 @@ simidx_status simidx_index_pipeline(const simidx_index *index,
 /// later ones. Fails with the first damaged block.
 ///
 /// @param options  may be NULL
+SIMIDX_API
 simidx_status simidx_warm(const simidx_index *index,
                           const simidx_work_options *options);
 
 /// Checks every byte of the files against every rule of the format. Fails with the first problem.
 ///
 /// @param options  may be NULL
+SIMIDX_API
 simidx_status simidx_verify(const simidx_index *index,
                             const simidx_work_options *options);
 
 /// Creates a searcher of an index. Free it with `simidx_searcher_free`. It may outlive the index.
 ///
 /// @param out  the searcher; NULL if the call fails
+SIMIDX_API
 simidx_status simidx_searcher_new(const simidx_index *index,
                                   simidx_searcher **out);
 
 /// Frees a searcher. NULL and a freed searcher are ignored.
+SIMIDX_API
 void simidx_searcher_free(simidx_searcher *searcher);
 
 /// Finds all fingerprints within `distance` bits of one, inclusive, each once: by distance, then by value. Exact for
@@ -319,6 +343,7 @@ void simidx_searcher_free(simidx_searcher *searcher);
 /// @param buffer    receives the matches, as many as fit; may be NULL if `capacity` is 0
 /// @param capacity  capacity of the buffer
 /// @param found     number of matches. If it exceeds the capacity, `simidx_matches` gives the others
+SIMIDX_API
 simidx_status simidx_query(simidx_searcher *searcher,
                            simidx_fingerprint fingerprint,
                            uint32_t distance,
@@ -332,6 +357,7 @@ simidx_status simidx_query(simidx_searcher *searcher,
 /// @param buffer    receives the matches, as many as fit; may be NULL if `capacity` is 0
 /// @param capacity  capacity of the buffer
 /// @param found     number of matches. If it exceeds the capacity, `simidx_matches` gives the others
+SIMIDX_API
 simidx_status simidx_nearest(simidx_searcher *searcher,
                              simidx_fingerprint fingerprint,
                              size_t count,
@@ -347,6 +373,7 @@ simidx_status simidx_nearest(simidx_searcher *searcher,
 /// @param buffer    receives the matches, as many as fit; may be NULL if `capacity` is 0
 /// @param capacity  capacity of the buffer
 /// @param found     number of matches from `first` on
+SIMIDX_API
 simidx_status simidx_matches(simidx_searcher *searcher,
                              size_t first,
                              simidx_match *buffer,
@@ -356,6 +383,7 @@ simidx_status simidx_matches(simidx_searcher *searcher,
 /// Checks whether the index holds a fingerprint within `distance` bits of one. Stops at the first.
 ///
 /// @param out 1 if it does, otherwise 0
+SIMIDX_API
 simidx_status simidx_contains(simidx_searcher *searcher,
                               simidx_fingerprint fingerprint,
                               uint32_t distance,
@@ -371,6 +399,7 @@ simidx_status simidx_contains(simidx_searcher *searcher,
 /// @param buffer        receives the matches, as many as fit; may be NULL if `capacity` is 0
 /// @param capacity      capacity of the buffer
 /// @param found         number of matches. If it exceeds the capacity, `simidx_matches` gives the others
+SIMIDX_API
 simidx_status simidx_query_many(simidx_searcher *searcher,
                                 const void *fingerprints,
                                 uint32_t width,
@@ -384,6 +413,7 @@ simidx_status simidx_query_many(simidx_searcher *searcher,
 
 /// Finds the `nearest` fingerprints nearest to each of many, on all threads, as `simidx_nearest` does for one. The
 /// arguments are those of `simidx_query_many`.
+SIMIDX_API
 simidx_status simidx_nearest_many(simidx_searcher *searcher,
                                   const void *fingerprints,
                                   uint32_t width,
@@ -402,6 +432,7 @@ simidx_status simidx_nearest_many(simidx_searcher *searcher,
 /// @param width         their bits: 32, 64 or 128, the width of the index
 /// @param options       may be NULL
 /// @param out           receives 1 or 0 for each of them
+SIMIDX_API
 simidx_status simidx_contains_many(simidx_searcher *searcher,
                                    const void *fingerprints,
                                    uint32_t width,
@@ -415,6 +446,7 @@ simidx_status simidx_contains_many(simidx_searcher *searcher,
 ///
 /// @param visit  receives the ids, on this thread
 /// @param user   passed to `visit`
+SIMIDX_API
 simidx_status simidx_ids(const simidx_index *index,
                          simidx_fingerprint fingerprint,
                          simidx_id_visit visit,
@@ -425,6 +457,7 @@ simidx_status simidx_ids(const simidx_index *index,
 /// @param buffer    receives the ids, as many as fit; may be NULL if `capacity` is 0
 /// @param capacity  capacity of the buffer
 /// @param found     number of ids; if it exceeds the capacity, call again with a larger buffer
+SIMIDX_API
 simidx_status simidx_number_ids(const simidx_index *index,
                                 simidx_fingerprint fingerprint,
                                 uint64_t *buffer,
@@ -440,6 +473,7 @@ simidx_status simidx_number_ids(const simidx_index *index,
 /// @param ends            receives the end of each string, as many as fit; may be NULL if `ends_capacity` is 0
 /// @param ends_capacity   capacity of `ends`
 /// @param found           number of ids. If it or `bytes_found` exceeds its capacity, call again with larger buffers
+SIMIDX_API
 simidx_status simidx_string_ids(const simidx_index *index,
                                 simidx_fingerprint fingerprint,
                                 char *bytes,
@@ -455,6 +489,7 @@ simidx_status simidx_string_ids(const simidx_index *index,
 /// @param buffer    receives the fingerprints, as many as fit; may be NULL if `capacity` is 0
 /// @param capacity  capacity of the buffer
 /// @param found     number of fingerprints; if it exceeds the capacity, call again with a larger buffer
+SIMIDX_API
 simidx_status simidx_find_number(const simidx_index *index,
                                  uint64_t id,
                                  simidx_fingerprint *buffer,
@@ -465,6 +500,7 @@ simidx_status simidx_find_number(const simidx_index *index,
 ///
 /// @param id   `len` bytes of UTF-8
 /// @param len  bytes of the id
+SIMIDX_API
 simidx_status simidx_find_string(const simidx_index *index,
                                  const char *id,
                                  size_t len,
@@ -481,6 +517,7 @@ simidx_status simidx_find_string(const simidx_index *index,
 /// @param width         their bits: 32, 64 or 128
 /// @param max_distance  the distance that the tables are chosen for: 0 to 12. Queries may use any distance
 /// @param options       may be NULL
+SIMIDX_API
 simidx_status simidx_build(const char *path,
                            const void *fingerprints,
                            uint32_t width,
@@ -498,6 +535,7 @@ simidx_status simidx_build(const char *path,
 /// @param options       may be NULL. It has no ids. Its progress function may be called until the builder is closed
 /// @param out           the builder, to be closed by `simidx_builder_finish` or `simidx_builder_abort`; NULL if the call
 ///                      fails
+SIMIDX_API
 simidx_status simidx_builder_new(const char *path,
                                  uint32_t width,
                                  uint32_t id_kind,
@@ -511,6 +549,7 @@ simidx_status simidx_builder_new(const char *path,
 /// @param fingerprints  `count` values of `uint32_t`, `uint64_t` or `simidx_fingerprint`, one for each record
 /// @param width         their bits: 32, 64 or 128, those of the builder
 /// @param ids           options with the ids of these records and nothing else; NULL if the index has no ids
+SIMIDX_API
 simidx_status simidx_builder_add(simidx_builder *builder,
                                  const void *fingerprints,
                                  uint32_t width,
@@ -519,9 +558,11 @@ simidx_status simidx_builder_add(simidx_builder *builder,
 
 /// Writes the index file of all added records, as `simidx_build` does. Closes the builder, even if the call fails,
 /// but for SIMIDX_ERROR_BUSY.
+SIMIDX_API
 simidx_status simidx_builder_finish(simidx_builder *builder);
 
 /// Closes a builder without an index file: any file of its name is unchanged. NULL and a closed builder are ignored.
+SIMIDX_API
 void simidx_builder_abort(simidx_builder *builder);
 
 /// Calls a function with each pair of fingerprints within `distance` bits, inclusive and each once: by the first number,
@@ -535,6 +576,7 @@ void simidx_builder_abort(simidx_builder *builder);
 /// @param options       may be NULL
 /// @param visit         receives the pairs, on this thread
 /// @param user          passed to `visit`
+SIMIDX_API
 simidx_status simidx_pairs(const void *fingerprints,
                            uint32_t width,
                            size_t count,
@@ -551,11 +593,13 @@ simidx_status simidx_pairs(const void *fingerprints,
 /// @param name   a NUL-terminated string
 /// @param width  bits of the fingerprints: 32, 64 or 128
 /// @param out    the pipeline; NULL if the call fails
+SIMIDX_API
 simidx_status simidx_pipeline_open(const char *name,
                                    uint32_t width,
                                    simidx_pipeline **out);
 
 /// Closes a pipeline. NULL and a closed pipeline are ignored.
+SIMIDX_API
 void simidx_pipeline_close(simidx_pipeline *pipeline);
 
 /// Computes the fingerprint of one text, on this thread.
@@ -563,6 +607,7 @@ void simidx_pipeline_close(simidx_pipeline *pipeline);
 /// @param text  `len` bytes of UTF-8
 /// @param len   bytes of the text
 /// @param out   the fingerprint
+SIMIDX_API
 simidx_status simidx_fingerprint_text(const simidx_pipeline *pipeline,
                                       const char *text,
                                       size_t len,
@@ -577,6 +622,7 @@ simidx_status simidx_fingerprint_text(const simidx_pipeline *pipeline,
 /// @param out      receives `count` fingerprints: `uint32_t`, `uint64_t` or `simidx_fingerprint`
 /// @param says     receives 1 for each text with a feature that counts, and 0 for each without, whose fingerprint has no
 ///                 meaning; may be NULL
+SIMIDX_API
 simidx_status simidx_fingerprint_texts(const simidx_pipeline *pipeline,
                                        const char *const *texts,
                                        const size_t *lens,
@@ -599,6 +645,7 @@ simidx_status simidx_fingerprint_texts(const simidx_pipeline *pipeline,
 /// @param words       words in a run, 1 to 64, such as 3; 0 for the features of the pipeline
 /// @param options     may be NULL
 /// @param kept        receives for each text the number of the text that is kept for it, from 0: its own if it is kept
+SIMIDX_API
 simidx_status simidx_dedup_texts(const simidx_pipeline *pipeline,
                                  const char *const *texts,
                                  const size_t *lens,
