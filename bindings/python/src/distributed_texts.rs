@@ -146,7 +146,7 @@ fn find_in_index(
     let by_chance = search.chance_matches();
     if by_chance > MOST_CHANCE_MATCHES {
         let message = format!(
-            "the sketches are too short for so many records and so low a similarity: {by_chance:.3} records would seem \
+            "the sketches are too short for this many records and this low a similarity: {by_chance:.3} records would seem \
              similar to a text by chance; build with longer sketches, or ask for a higher similarity"
         );
         return Err(Failure::Other(Class::Input, message));

@@ -270,7 +270,7 @@ def test_what_is_given_must_be_so(tmp_path: Path) -> None:
     with pytest.raises(TypeError, match=r"Collection\(\) got an unexpected keyword argument 'keep'"):
         Collection(tmp_path / "other", keep=1)  # type: ignore[call-arg]
     assert not (tmp_path / "other").exists()
-    with pytest.raises(simidx.FormatError, match="is no collection") as refused:
+    with pytest.raises(simidx.FormatError, match="is not a collection") as refused:
         Collection.open(tmp_path)
     assert refused.value.kind == "not-simidx"
     with pytest.raises(simidx.FormatError, match="is not empty"):

@@ -233,7 +233,7 @@ pub(crate) fn read_manifest(path: &Path) -> Result<(Manifest, Settings)> {
     if !has_manifest(path)? {
         return Err(Error::NotACollection {
             path: path.to_owned(),
-            message: "is no collection: it has no manifest".to_owned(),
+            message: "is not a collection: it has no manifest".to_owned(),
         });
     }
     let manifest = Manifest::read(path)?;

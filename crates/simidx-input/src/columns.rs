@@ -111,7 +111,7 @@ mod tests {
             (b"1\ta\tb", "more than two columns"),
             (
                 b"1\ta\\d".as_slice(),
-                r#"id "a\\d": \d is no escape; a backslash is written \\"#,
+                r#"id "a\\d": \d is not an escape; a backslash is written \\"#,
             ),
             (b"1\t\xff", "not valid UTF-8"),
         ] {

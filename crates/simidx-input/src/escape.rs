@@ -63,7 +63,7 @@ fn is_escaped(c: char) -> bool {
 /// use simidx_input::unescape;
 ///
 /// assert_eq!(unescape(r"a\tb\\c\x1b[0m")?, "a\tb\\c\u{1b}[0m");
-/// assert_eq!(unescape(r"C:\dir").unwrap_err().to_string(), r#"\d is no escape; a backslash is written \\"#);
+/// assert_eq!(unescape(r"C:\dir").unwrap_err().to_string(), r#"\d is not an escape; a backslash is written \\"#);
 /// # Ok::<(), simidx_input::BadEscape>(())
 /// ```
 ///
@@ -117,7 +117,7 @@ fn digits(text: &str, count: usize) -> Option<(char, &str)> {
 
 /// The error of [`unescape`]: a backslash that does not begin an escape.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(r"{0} is no escape; a backslash is written \\")]
+#[error(r"{0} is not an escape; a backslash is written \\")]
 pub struct BadEscape(String);
 
 impl BadEscape {
@@ -181,7 +181,7 @@ mod tests {
             (r"\X41", r"\X"),
             (r"\x1é", r"\x1é"),
         ] {
-            let message = format!(r"{shown} is no escape; a backslash is written \\");
+            let message = format!(r"{shown} is not an escape; a backslash is written \\");
             assert_eq!(unescape(text).unwrap_err().to_string(), message, "{text}");
         }
     }

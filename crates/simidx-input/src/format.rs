@@ -128,7 +128,7 @@ impl Format {
 /// The error for an unknown name of an input format.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{0:?} is no input format, those are hex, dec, le, tsv, csv, jsonl, json, lines, files, npy, parquet, arrow and warc"
+    "unknown input format {0:?}; use hex, dec, le, tsv, csv, jsonl, json, lines, files, npy, parquet, arrow or warc"
 )]
 pub struct UnknownFormat(String);
 
@@ -146,11 +146,8 @@ mod tests {
     #[test]
     fn other_names_are_refused() {
         let error = "Hex".parse::<Format>().unwrap_err().to_string();
-        let all = "hex, dec, le, tsv, csv, jsonl, json, lines, files, npy, parquet, arrow and warc";
-        assert_eq!(
-            error,
-            format!("\"Hex\" is no input format, those are {all}")
-        );
+        let all = "hex, dec, le, tsv, csv, jsonl, json, lines, files, npy, parquet, arrow or warc";
+        assert_eq!(error, format!("unknown input format \"Hex\"; use {all}"));
         assert!("".parse::<Format>().is_err());
     }
 }

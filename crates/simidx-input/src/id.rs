@@ -71,7 +71,7 @@ mod tests {
         let error = from_column(r"C:\dir").unwrap_err();
         assert_eq!(
             error,
-            r#"id "C:\\dir": \d is no escape; a backslash is written \\"#
+            r#"id "C:\\dir": \d is not an escape; a backslash is written \\"#
         );
         assert_eq!(from_column("").unwrap_err(), "id is empty");
     }

@@ -48,7 +48,7 @@ impl NamedIndex {
         let is_good = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
         if name.is_empty() || name.len() > 64 || !name.chars().all(is_good) {
             return Err(format!(
-                "{name:?} is no name of an index: at most 64 letters, digits, -, _ or ."
+                "{name:?} is not a name of an index: at most 64 letters, digits, -, _ or ."
             ));
         }
         let index = NamedIndex { name, files };

@@ -302,7 +302,8 @@ fn latency(metrics: &IndexMetrics) -> BarChart {
         alternative: match bars.is_empty() {
             true => "No query has been answered yet.".into(),
             false => {
-                "Each bar counts the queries since the start that took so many microseconds.".into()
+                "Each bar counts the queries since the start that took that many microseconds."
+                    .into()
             }
         },
         x_label: "microseconds, at most",

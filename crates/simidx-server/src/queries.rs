@@ -131,7 +131,10 @@ pub(crate) fn record_id(kind: IdKind, word: &str) -> Result<IdBuf, Problem> {
         IdKind::Number => match word.parse() {
             Ok(number) => Ok(IdBuf::Number(number)),
             Err(_) => {
-                let detail = format!("{} is no number below 2^64, as ids are here", shown(word));
+                let detail = format!(
+                    "{} is not a number below 2^64, as ids are here",
+                    shown(word)
+                );
                 Err(Problem::bad("bad-id", detail))
             }
         },

@@ -46,7 +46,7 @@ impl Params {
                     _ => format!(": {}", allowed.join(", ")),
                 };
                 let name = shown(&name);
-                return Err(bad(format!("{name} is no parameter here{known}")));
+                return Err(bad(format!("{name} is not a parameter here{known}")));
             }
             let before = match &*name {
                 "k" => params.k.replace(number(&name, &value)?).is_some(),
@@ -92,7 +92,7 @@ fn number<T: std::str::FromStr>(name: &str, value: &str) -> Result<T, Problem> {
     match value.parse() {
         Ok(number) if digits => Ok(number),
         _ => {
-            let detail = format!("{name}={} is no number in range", shown(value));
+            let detail = format!("{name}={} is not a number in range", shown(value));
             Err(Problem::bad("bad-parameter", detail))
         }
     }
@@ -132,7 +132,7 @@ pub fn decode(text: &str, is_query: bool) -> Result<Cow<'_, str>, Problem> {
         }
         bytes.extend_from_slice(rest);
     }
-    let text = String::from_utf8(bytes).map_err(|_| wrong("is no UTF-8"))?;
+    let text = String::from_utf8(bytes).map_err(|_| wrong("is not UTF-8"))?;
     Ok(Cow::Owned(text))
 }
 
@@ -147,7 +147,7 @@ pub fn fingerprint(width: Width, text: &str) -> Result<u128, Problem> {
 
 fn no_fingerprint(width: Width, text: &str) -> String {
     let text = shown(text);
-    format!("{text} is no hexadecimal number of at most {width} bits")
+    format!("{text} is not a hexadecimal number of at most {width} bits")
 }
 
 /// A query of a batch.
@@ -401,7 +401,7 @@ pub fn text(body: &[u8], is_json: bool) -> Result<(Cow<'_, str>, Params), Proble
     match std::str::from_utf8(body) {
         Ok(text) => Ok((Cow::Borrowed(text), Params::default())),
         Err(error) => {
-            let detail = format!("the text is no UTF-8 from byte {} on", error.valid_up_to());
+            let detail = format!("the text is not UTF-8 from byte {} on", error.valid_up_to());
             Err(Problem::bad("bad-encoding", detail))
         }
     }
@@ -531,7 +531,7 @@ mod tests {
         let none = Params::parse(Some("index=a"), &[]).unwrap_err();
         assert_eq!(
             none.detail(),
-            "\"index\" is no parameter here; this address has none"
+            "\"index\" is not a parameter here; this address has none"
         );
     }
 

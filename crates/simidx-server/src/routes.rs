@@ -213,7 +213,7 @@ async fn page(call: Call) -> Answer {
 async fn form(mut call: Call) -> Answer {
     call.kind(&[FORM])?;
     let (body, _permit) = call.read().await?;
-    let broken = |_| Problem::bad("bad-encoding", "the form is no UTF-8");
+    let broken = |_| Problem::bad("bad-encoding", "the form is not UTF-8");
     let form = std::str::from_utf8(&body).map_err(broken)?;
     page::page(&call.app, Some(form)).await
 }

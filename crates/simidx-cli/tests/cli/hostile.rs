@@ -184,7 +184,7 @@ fn lists_of_ids_are_read_as_they_are_printed() {
         "-o",
         "z",
     ];
-    let message = r#"bad.txt:1: the id "a\\d": \d is no escape; a backslash is written \\"#;
+    let message = r#"bad.txt:1: the id "a\\d": \d is not an escape; a backslash is written \\"#;
     sandbox.run(&merge).refused(message);
 }
 
@@ -207,6 +207,6 @@ fn paths_are_ids_too() {
 fn backslashes_that_escape_nothing_are_refused() {
     let sandbox = Sandbox::new();
     sandbox.write("a.tsv", "1\tC:\\dir\n");
-    let message = r#"a.tsv:1: id "C:\\dir": \d is no escape; a backslash is written \\"#;
+    let message = r#"a.tsv:1: id "C:\\dir": \d is not an escape; a backslash is written \\"#;
     sandbox.run(&["build", "a.tsv", "-o", "x"]).refused(message);
 }

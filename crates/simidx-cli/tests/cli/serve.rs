@@ -246,7 +246,7 @@ fn what_keeps_it_from_starting_is_one_line() {
         (&["x.simidx", "--idle-timeout", "0"], "above 0"),
         (&["x.simidx", "--listen", "localhost"], "127.0.0.1:8080"),
         (&["--check", "--listen", "127.0.0.1:1"], "127.0.0.1:1: "),
-        (&["--index", "a b=x.simidx"], "no name of an index"),
+        (&["--index", "a b=x.simidx"], "not a name of an index"),
         (&["--index", "a"], "NAME=FILE"),
         (&[], "--help"),
     ] {

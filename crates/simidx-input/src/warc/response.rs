@@ -24,7 +24,7 @@ impl<'a> Response<'a> {
     /// Parses a response, or the beginning of one that includes the header.
     pub(super) fn parse(bytes: &'a [u8]) -> Result<Self, String> {
         if !bytes.starts_with(b"HTTP/") {
-            return Err("is no HTTP response".into());
+            return Err("is not an HTTP response".into());
         }
         let length = header::length(bytes).ok_or("has no end of its HTTP header")?;
         let (header, body) = bytes.split_at(length);

@@ -151,7 +151,7 @@ fn bad_documents_are_named_and_the_next_one_is_read() {
         ),
         (
             record("response", "application/http", "", b"<html>"),
-            "is no HTTP response",
+            "is not an HTTP response",
         ),
         (
             record("response", "application/http", "", &no_header),

@@ -90,7 +90,7 @@ impl Pairs {
             @if self.is_cut {
                 p {
                     "Counting stopped after " (plural(within + beyond, "pair")) ", see --max-pairs: which of them came \
-                     first is no matter of chance."
+                     first does not depend on chance."
                 }
             }
         }
