@@ -231,7 +231,7 @@ pub fn skewed(skew: &str, count: usize) -> Vec<u64> {
     values
 }
 
-/// Returns the bytes of a file of 64-bit words.
+/// Returns the bytes of a file of little-endian 64-bit words.
 pub fn le_bytes(values: &[u64]) -> Vec<u8> {
     values.iter().flat_map(|v| v.to_le_bytes()).collect()
 }
