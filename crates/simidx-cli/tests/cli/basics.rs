@@ -1,15 +1,14 @@
 //! `simidx build`: its inputs, its outputs and its report.
 
+use simidx_testkit::le_bytes;
+
 use crate::support::{Sandbox, gzip, hex, keys, sample};
 
 #[test]
 fn every_format_of_the_same_fingerprints_gives_the_same_bytes() {
     let values = sample(500);
     let lines = |line: fn(&u64) -> String| values.iter().map(line).collect::<String>();
-    let le: Vec<u8> = values
-        .iter()
-        .flat_map(|value| value.to_le_bytes())
-        .collect();
+    let le = le_bytes(&values);
     let inputs = [
         ("a.hex", hex(&values)),
         ("a.txt", lines(|v| format!("{v:X}\r\n")).into_bytes()),

@@ -2,6 +2,7 @@
 
 use crate::support::{Sandbox, hex, keys, sample};
 use serde_json::json;
+use simidx_testkit::le_bytes;
 
 /// Returns the lines of all clusters of distinct values, found by brute force.
 fn expected(values: &[u64], distance: u32, min_size: usize) -> String {
@@ -269,10 +270,6 @@ fn documents_are_compared_by_their_texts_unless_an_option_is_about_fingerprints(
     assert_eq!(sandbox.run(&["pairs", "a.hex"]).done().text(), pair);
     let piped = sandbox.pipe(&["pairs", "--input", "hex", "-"], prints.as_bytes());
     assert_eq!(piped.done().text(), pair);
-    let le: Vec<u8> = [0u64, 1]
-        .iter()
-        .flat_map(|value| value.to_le_bytes())
-        .collect();
-    let piped = sandbox.pipe(&["pairs", "--input", "le", "-"], &le);
+    let piped = sandbox.pipe(&["pairs", "--input", "le", "-"], &le_bytes(&[0, 1]));
     assert_eq!(piped.done().text(), pair);
 }

@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 
 use simidx_server::{NamedIndex, Server, StartError, Token};
+use simidx_testkit::le_bytes;
 
 use crate::harness::{Fixture, default, options, serve, start};
 
@@ -83,11 +84,7 @@ fn metrics_count_what_was_answered() {
     for _ in 0..5 {
         client.get("/v1/query/ff");
     }
-    let body: Vec<u8> = fixture
-        .fingerprints
-        .iter()
-        .flat_map(|f| f.to_le_bytes())
-        .collect();
+    let body = le_bytes(&fixture.fingerprints);
     client.post("/v1/query?k=0", "application/octet-stream", &body);
     client.get("/v1/query/zz");
     let route = "route=\"/v1/query/{fingerprint}\"";

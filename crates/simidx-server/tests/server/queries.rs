@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 use simidx::{Fingerprint, Index};
 use simidx_server::NamedIndex;
+use simidx_testkit::le_bytes;
 
 use crate::harness::{Fixture, fingerprints, options, serve, start, write};
 
@@ -117,11 +118,7 @@ fn batches_of_all_forms_are_answered_alike_and_as_by_the_library() {
         assert_eq!(lines.pop(), Some(json!({"done": true, "count": count})));
         assert_eq!(lines, expected);
 
-        let body: Vec<u8> = queries
-            .iter()
-            .flat_map(|query| query.to_le_bytes())
-            .collect();
-        let response = client.post("/v1/query", BINARY, &body);
+        let response = client.post("/v1/query", BINARY, &le_bytes(&queries));
         assert_eq!(response.header("content-type"), Some(BINARY));
         assert_eq!(
             from_columns::<u64>(&response.body),

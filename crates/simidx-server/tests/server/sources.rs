@@ -8,6 +8,7 @@ use serde_json::json;
 use simidx::{Fingerprint, Fingerprints, Watch, Width};
 use simidx_collection::Collection;
 use simidx_server::{Hook, ServerOptions};
+use simidx_testkit::le_bytes;
 
 use crate::client::PATIENCE;
 use crate::documents::store;
@@ -72,8 +73,7 @@ fn a_store_answers_as_a_file_with_the_same_records() {
             assert_eq!(store.generation(), generation);
         }
     }
-    let words = fixture.fingerprints.iter().flat_map(|f| f.to_le_bytes());
-    let words: Vec<u8> = words.collect();
+    let words = le_bytes(&fixture.fingerprints);
     let mut post = |name: &str| {
         let path = format!("/v1/query?index={name}");
         client.post(&path, "application/octet-stream", &words).body
