@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cached_property, reduce
 from typing import Any
 
+import pyarrow as pa
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
@@ -13,7 +14,7 @@ from simidx_spark import _wiring as wiring
 from simidx_spark._jobs import job, running
 from simidx_spark._wiring import run, shuffle
 from simidx_spark.distributed._components import Members, Together
-from simidx_spark.distributed._engine import Only, labels
+from simidx_spark.distributed._engine import Only, WithIds, labels
 from simidx_spark.distributed._messages import SendRecords
 from simidx_spark.distributed._pairs import PLACE, Collapse, Distinct, Find, Meeting, Profile, Send
 
@@ -29,8 +30,13 @@ class Spark:
 
     def map(self, data: DataFrame, stage: Any) -> DataFrame:
         """Runs a stage on each part."""
-        # The rows of other parts do not have to pass through Python.
-        return data.where(F.col("part").isin(stage.parts)) if isinstance(stage, Only) else run(data, stage)
+        # The rows that a filter removes do not have to pass through Python.
+        if isinstance(stage, Only):
+            return data.where(F.col("part").isin(stage.parts))
+        if isinstance(stage, WithIds):
+            ids = data.sparkSession.createDataFrame(pa.table({"id": stage.ids}))
+            return data.join(F.broadcast(ids), "id", "left_semi")
+        return run(data, stage)
 
     def by_place(self, data: list[DataFrame], places: int) -> DataFrame:
         """Brings messages of equal place to one part."""

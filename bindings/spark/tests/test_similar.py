@@ -95,6 +95,10 @@ def test_the_answer_is_that_of_one_search(
         # With few leaders there are several rounds.
         for parts, leaders in ((1, 64), (4, 2), (9, 5)):
             monkeypatch.setattr(_engine, "LEADERS", leaders)
+            # Few texts lead in the first round, and some are met where texts are read.
+            monkeypatch.setattr(_similar, "FIRST_PAIRS", 100 * leaders)
+            monkeypatch.setattr(_similar, "FOLLOWERS", parts)
+            monkeypatch.setattr(_engine, "MOST_LEADS", 4 * leaders)
             assert report(rows, parts, similarity, words, longest, most) == expected
 
 

@@ -10,13 +10,19 @@ import pyarrow.compute as pc
 from simidx import InputError, Pipeline, _simidx
 from simidx_spark.distributed import _similar as s
 from simidx_spark.distributed._components import Links, Star, Stars, Unite
-from simidx_spark.distributed._messages import MESSAGE, Batches
+from simidx_spark.distributed._messages import MESSAGE, Batches, brought_together, from_stream
 from simidx_spark.distributed._texts import Words
 
 D = TypeVar("D")
 
 #: The most bytes of the set of texts whose features are needed. If it is larger, the features of all are sent.
 MOST_NEEDED = 256 << 20
+
+#: The most bytes of names of the texts that are needed, if only these are to be read.
+MOST_NAMED = 16 << 20
+
+#: The most texts with which others are compared where these are read.
+MOST_LEADS = 64
 
 #: The most links at the place of a component, unless more are asked for.
 MOST_LINKS = 20_000_000
@@ -60,6 +66,18 @@ class Only:
             yield batch.filter(pc.is_in(batch.column("part"), parts))
 
 
+class WithIds:
+    """Documents that have one of these ids."""
+
+    def __init__(self, ids: pa.Array) -> None:
+        self.ids: pa.Array = ids
+        self.schema: pa.Schema = pa.schema([("id", ids.type), ("text", pa.string())])
+
+    def __call__(self, batches: Batches) -> Batches:
+        for batch in batches:
+            yield batch.select(self.schema.names).filter(pc.is_in(batch.column("id"), self.ids))
+
+
 class Similar(Generic[D]):
     """Decides which of the documents are dropped for similar ones, and for which."""
 
@@ -67,7 +85,7 @@ class Similar(Generic[D]):
         self, engine: Engine[D], id_type: pa.DataType, similarity: float, words: Words, pipeline: Pipeline
     ) -> None:
         self._engine, self._id_type, self._similarity = engine, id_type, similarity
-        self._how = (similarity, words, pipeline)
+        self._given = {"similarity": similarity, "words": words, "pipeline": pipeline}
 
     def report(self, documents: D, lengths: D, cores: int, longest: bool, most: int) -> D:
         """Returns the dropped documents: ``id``, ``duplicate_of``, ``similarity``.
@@ -76,8 +94,7 @@ class Similar(Generic[D]):
         ``most`` is the largest number of links that one task takes.
         """
         rows = self._engine.collect(self._engine.map(lengths, s.SampleOrder()))
-        given = {"similarity": self._how[0], "words": self._how[1], "pipeline": self._how[2]}
-        bands = _simidx.text_keys({"texts": ["a"], **given}, False)[0].shape[1]
+        bands = _simidx.text_keys({"texts": ["a"], **self._given}, False)[0].shape[1]
         order = s.Order.of(rows, cores, longest, bands)
         self._places = order.homes
         if longest:
@@ -85,7 +102,7 @@ class Similar(Generic[D]):
                 self._at([self._engine.map(lengths, s.SendLengths(order.homes))], s.Refuse())
             ):
                 raise InputError(row["error"])
-        ranked = self._kept([self._engine.map(documents, s.Sign(order, *self._how))], s.Rank(longest, order.homes))
+        ranked = self._kept([self._engine.map(documents, s.Sign(order, self._given))], s.Rank(longest, order.homes))
         names = self._only(ranked, s.NAMES)
         alike = self._at([self._only(ranked, s.FIRSTS)], s.Alike(order.homes, bands))
         self._most = most
@@ -116,10 +133,15 @@ class Similar(Generic[D]):
                 )
             before = opened
             pairs = self._kept([self._only(met, s.PAIRS)], s.Pairs())
-            needed = self._kept([names, pairs], s.Needed())
-            read = self._engine.map(documents, s.Read(self._sets(self._only(needed, s.NEEDED)), order, *self._how))
-            lent = self._at([read, self._only(needed, s.NAMES), self._only(pairs, s.ASKED)], s.Lend())
-            links.append(self._kept([lent, self._only(pairs, s.PAIRS)], s.Verify(self._similarity)))
+            leads = self._leads(documents, names, pairs)
+            needed = self._kept([names, pairs], s.Needed(leads.ranks))
+            named = self._only(needed, s.NAMES)
+            are_few = _bytes(self._engine, [named]) <= MOST_NAMED
+            wanted = self._with_names(documents, self._names(named)) if are_few else documents
+            sets = self._sets(self._only(needed, s.NEEDED, s.COMPARED))
+            read = self._engine.map(wanted, s.Read(sets, leads, order, self._given))
+            lent = self._at([read, named, self._only(pairs, s.ASKED)], s.Lend(leads.ranks))
+            links.append(self._kept([lent, self._only(pairs, s.PAIRS)], s.Verify(self._similarity, leads.ranks)))
             linked += self._count(links[-1], s.LINKS)
             if not opened:
                 return self._components(links, [], linked)
@@ -128,11 +150,30 @@ class Similar(Generic[D]):
             leaders = leaders if is_large else 2 * leaders
             met = self._kept([self._only(met, s.HELD), dropped], s.Meet(leaders, self._similarity))
 
-    def _sets(self, needed: D) -> dict[int, bytes] | None:
-        """Returns the sets of texts whose features are needed, by home; ``None`` if they are too large to be sent."""
+    def _leads(self, documents: D, names: D, pairs: D) -> s.Leads:
+        """Returns the texts with which most others are to be compared."""
+        ranks = s.Leads.chosen(self._engine.collect(self._only(pairs, s.LEADS)), MOST_LEADS)
+        if not len(ranks):
+            return s.Leads(ranks, ranks, ranks, ranks)
+        named = self._names(self._engine.map(names, s.Named(ranks)))
+        rows = self._engine.collect(self._with_names(documents, named))
+        schema = pa.schema([("id", self._id_type), ("text", pa.string())])
+        return s.Leads.of(named, pa.Table.from_pylist(rows, schema=schema), self._given)
+
+    def _names(self, names: D) -> pa.Table:
+        """Returns names."""
+        tables = [from_stream(row["data"]) for row in self._engine.collect(names)]
+        return brought_together(tables) if tables else pa.table({"id": pa.array([], self._id_type)})
+
+    def _with_names(self, documents: D, names: pa.Table) -> D:
+        """Returns the documents of these names."""
+        return self._engine.map(documents, WithIds(names.column("id").cast(self._id_type).combine_chunks()))
+
+    def _sets(self, needed: D) -> dict[tuple[int, int], bytes] | None:
+        """Returns the sets of texts that are needed, by home and part; ``None`` if they are too large to be sent."""
         if _bytes(self._engine, [needed]) > MOST_NEEDED:
             return None
-        return {row["place"]: bytes(row["data"]) for row in self._engine.collect(needed)}
+        return {(row["place"], row["part"]): bytes(row["data"]) for row in self._engine.collect(needed)}
 
     def _components(self, links: list[D], opened: list[D], rows: int) -> list[D]:
         """Returns links and open texts at the places of their components: all at one if they have few rows."""

@@ -10,13 +10,13 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from math import ceil
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from simidx import InputError, Pipeline, _simidx
+from simidx import InputError, _simidx
 from simidx_spark.distributed._columns import Array, empty, from_arrow, pack, to_arrow, unpack
 from simidx_spark.distributed._components import LABELS, check_ids, two_columns, unique_ids
 from simidx_spark.distributed._messages import (
@@ -35,20 +35,32 @@ from simidx_spark.distributed._messages import (
     received,
     rows_for,
 )
-from simidx_spark.distributed._texts import Words, given_texts, nodes_of
+from simidx_spark.distributed._texts import given_texts, nodes_of
 
 #: Parts of messages with tables: ids with lengths, ids with what is known of their texts, names, ids with features, and
 #: ranks with them.
 LENGTHS, SIGNED, NAMES, READ, FEATURES, REPORTS = range(6)
 
 #: Parts of messages with rows of numbers.
-FIRSTS, KEYS, COPIES, HELD, OPEN, DROPPED, PAIRS, ASKED, LINKS, FATES = range(10, 20)
+FIRSTS, KEYS, COPIES, HELD, OPEN, DROPPED, PAIRS, ASKED, LINKS, FATES, LEADS, MET = range(10, 22)
 
-#: Those that hold a set of the ids whose features are needed.
-NEEDED = 30
+#: Parts with a set of ids: of texts whose features are needed, and of those to be compared with leads.
+NEEDED, COMPARED = 30, 31
 
 #: The numbers in a row.
-COLUMNS = {KEYS: 5, COPIES: 2, HELD: 6, OPEN: 2, DROPPED: 1, PAIRS: 2, ASKED: 2, LINKS: 3, FATES: 3}
+COLUMNS = {
+    KEYS: 5,
+    COPIES: 2,
+    HELD: 6,
+    OPEN: 2,
+    DROPPED: 1,
+    PAIRS: 2,
+    ASKED: 2,
+    LINKS: 3,
+    FATES: 3,
+    LEADS: 2,
+    MET: 3,
+}
 
 #: Numbers in the brief of the features of a text: a hash of two numbers, their number, and parities of two numbers.
 BRIEF = 5
@@ -61,6 +73,12 @@ WAITS, GONE = 0, 2
 
 #: The most texts of a key that are all compared in the first round.
 SMALL = 16
+
+#: The most pairs of a key in the first round, unless a single leader has more.
+FIRST_PAIRS = 1 << 14
+
+#: The least texts of a home that are to be compared with a lead.
+FOLLOWERS = 1 << 10
 
 #: Numbers in a message.
 PIECE = 1 << 20
@@ -280,9 +298,9 @@ class Refuse:
 class _OfTexts(_Sends):
     """A stage that reads texts."""
 
-    def __init__(self, order: Order, similarity: float, words: Words, pipeline: Pipeline) -> None:
+    def __init__(self, order: Order, given: dict[str, Any]) -> None:
         self._order = order
-        self._given = {"similarity": similarity, "words": words, "pipeline": pipeline, "threads": 1}
+        self._given = {**given, "threads": 1}
 
     def _tables(self, batches: Batches) -> Iterator[tuple[pa.Table, Array]]:
         for table in gathered(batches, 1 << 13):
@@ -400,7 +418,8 @@ class Meet(_AtPlaces):
         yield from send_to(place, COPIES, unique(got.rows(COPIES)))
         # In the first round nothing is held, and later no keys come.
         rows = got.rows(HELD)
-        if not len(rows):
+        is_first = not len(rows)
+        if is_first:
             rows = _shared_keys(got.rows(KEYS, zeros=1))
         if not len(rows):
             return
@@ -417,7 +436,10 @@ class Meet(_AtPlaces):
         # The number of each among those of its group that wait. Small groups take a single round.
         of_group = group[waits]
         slot = np.arange(len(waits)) - np.searchsorted(of_group, of_group, side="left")
-        leads = (slot < self._leaders) | ((ends - starts) <= SMALL)[of_group]
+        sizes = ends - starts
+        most = np.clip(FIRST_PAIRS // sizes, 1, self._leaders) if is_first else np.full(len(sizes), self._leaders)
+        most[sizes <= SMALL] = SMALL
+        leads = slot < most[of_group]
         by_slot = np.argsort(slot[leads], kind="stable")
         leaders = waits[leads][by_slot]
         yield from self._pairs(rows, leaders, ends[group[leaders]])
@@ -445,29 +467,102 @@ class Meet(_AtPlaces):
 
 
 class Pairs(_AtPlaces):
-    """Takes each pair once at the home of the second, and asks the home of the first for its features."""
+    """Takes each pair once at the home of the second, and asks the home of the first for its features.
+
+    Counts the pairs of each first text that has many.
+    """
 
     def _at(self, place: int, got: Received) -> Rows:
         pairs = got.distinct(PAIRS)
         yield from send_to(place, PAIRS, pairs)
-        asked = np.unique(pairs[:, 0])
+        starts = np.unique(_firsts(pairs[:, :1]))
+        asked, counts = pairs[starts, 0], np.diff(starts, append=len(pairs))
         yield from send(ASKED, home(asked), columns(asked, np.full(len(asked), place)))
+        many = counts >= FOLLOWERS
+        yield from send_to(place, LEADS, columns(asked[many], counts[many]))
+
+
+class Leads(NamedTuple):
+    """Texts with which many others are to be compared, where these are read: their ranks and what `text_keys` says."""
+
+    ranks: Array
+    briefs: Array
+    ends: Array
+    features: Array
+
+    @staticmethod
+    def chosen(rows: Iterable[dict[str, Any]], most: int) -> Array:
+        """Returns the ranks of the texts that have most pairs, by messages of `Pairs`."""
+        pairs = np.concatenate([np.empty((0, 2), "<u8"), *(np.frombuffer(row["data"], "<u8").reshape(-1, 2) for row in rows)])
+        ranks, of = np.unique(pairs[:, 0], return_inverse=True)
+        counts = np.bincount(of, pairs[:, 1], len(ranks))
+        chosen: Array = np.sort(ranks[np.argsort(-counts, kind="stable")[:most]])
+        return chosen
+
+    @staticmethod
+    def of(names: pa.Table, texts: pa.Table, given: dict[str, Any]) -> Leads:
+        """Returns the texts with these names."""
+        names = names.sort_by("rank")
+        texts = texts.take(pc.index_in(names.column("id"), texts.column("id").combine_chunks()))
+        _, briefs, ends, features = _simidx.text_keys({"texts": texts.column("text").fill_null(""), **given}, True)
+        is_changed = from_arrow(names.column("hash")) != briefs[:, 0]
+        if is_changed.any():
+            raise _changed(names.filter(pa.array(is_changed)))
+        return Leads(from_arrow(names.column("rank")), briefs, ends, features)
+
+    def compared(self, briefs: Array, ends: Array, features: Array, least: float) -> tuple[Array, Array, Array]:
+        """Compares texts with these: returns the rows of the texts and of the leads that are similar, and how similar."""
+        near = [
+            may_be_similar(np.broadcast_to(lead, briefs.shape)[:, 2:], briefs[:, 2:], least) for lead in self.briefs
+        ]
+        lead, text = (np.ascontiguousarray(at) for at in np.nonzero(near))
+        all_ends = np.concatenate([self.ends, ends + len(self.features)])
+        all_features = np.concatenate([self.features, features])
+        found = _simidx.similarities(all_ends, all_features, lead, len(self.ranks) + text)
+        similar = found >= least
+        return text[similar], lead[similar], found[similar]
+
+
+class Named(_Sends):
+    """Sends the names of the texts of these ranks."""
+
+    def __init__(self, ranks: Array) -> None:
+        self._ranks = ranks
+
+    def _rows(self, batches: Batches) -> Rows:
+        for place, _, data in received(batches):
+            table = from_stream(data)
+            table = table.filter(pa.array(np.isin(from_arrow(table.column("rank")), self._ranks)))
+            if len(table):
+                yield place, NAMES, as_stream(table)
 
 
 class Needed(_AtPlaces):
-    """Returns the names of texts whose features are needed, and a set of them, which may seem to have others, too."""
+    """Returns the names of texts that are needed, and sets of them, which may seem to have others, too.
+
+    The features of texts are needed if they are in a pair whose first text is not one of the leads.
+    """
+
+    def __init__(self, leads: Array) -> None:
+        self._leads = leads
 
     def _at(self, place: int, got: Received) -> Rows:
-        names, ranks = got.table(NAMES), np.concatenate([got.rows(PAIRS)[:, 1], got.rows(ASKED)[:, 0]])
-        if names is None or not len(ranks):
+        names, pairs, asked = got.table(NAMES), got.rows(PAIRS), got.rows(ASKED)[:, 0]
+        of_lead = np.isin(pairs[:, 0], self._leads)
+        ranks = np.concatenate([pairs[~of_lead, 1], asked[~np.isin(asked, self._leads)]])
+        compared = pairs[of_lead, 1]
+        if names is None or not len(ranks) + len(compared):
             return
+        names = names.drop_columns(["first"]).sort_by("rank")
         named = from_arrow(names.column("rank"))
-        names = names.filter(pa.array(np.isin(named, ranks))).drop_columns(["first"]).sort_by("rank")
-        for piece in pieces(names, 1 << 18):
+        of_sets = {NEEDED: np.isin(named, ranks), COMPARED: np.isin(named, compared)}
+        for part, is_in in of_sets.items():
+            some = names.column("id").filter(pa.array(is_in))
+            bits = np.zeros(16 * len(some) + 64, dtype=bool)
+            bits[_bit_of(some, len(bits))] = True
+            yield place, part, np.packbits(bits).tobytes()
+        for piece in pieces(names.filter(pa.array(of_sets[NEEDED] | of_sets[COMPARED])), 1 << 18):
             yield place, NAMES, as_stream(piece)
-        bits = np.zeros(16 * len(names) + 64, dtype=bool)
-        bits[_bit_of(names.column("id"), len(bits))] = True
-        yield place, NEEDED, np.packbits(bits).tobytes()
 
 
 def _bit_of(ids: pa.ChunkedArray | pa.Array, size: int) -> Array:
@@ -477,38 +572,59 @@ def _bit_of(ids: pa.ChunkedArray | pa.Array, size: int) -> Array:
 
 
 class Read(_OfTexts):
-    """Sends the features of the texts that are in these sets to their homes."""
+    """Sends what is needed of texts to their homes: features, and the leads that they are similar to."""
 
-    def __init__(self, needed: dict[int, bytes] | None, *of_texts: Any) -> None:
-        super().__init__(*of_texts)
-        self._needed = needed
+    def __init__(
+        self, needed: dict[tuple[int, int], bytes] | None, leads: Leads, order: Order, given: dict[str, Any]
+    ) -> None:
+        super().__init__(order, given)
+        self._needed, self._leads = needed, leads
 
     def _rows(self, batches: Batches) -> Rows:
-        sets = {place: np.frombuffer(data, dtype=np.uint8) for place, data in (self._needed or {}).items()}
+        sets = {key: np.frombuffer(data, dtype=np.uint8) for key, data in (self._needed or {}).items()}
         for table, homes in self._tables(batches):
-            if self._needed is not None:
-                wanted = np.zeros(len(table), dtype=bool)
-                for place in np.unique(homes).tolist():
-                    if place in sets:
-                        rows = np.flatnonzero(homes == place)
-                        at = _bit_of(table.column("id").take(pa.array(rows)), 8 * len(sets[place]))
-                        wanted[rows] = sets[place][at >> 3] >> (7 - (at & 7)).astype(np.uint8) & 1
-                table, homes = table.filter(pa.array(wanted)), homes[wanted]
+            needed, compared = (self._in_sets(sets, part, table.column("id"), homes) for part in (NEEDED, COMPARED))
+            wanted = needed | compared
+            table, homes, needed, compared = table.filter(pa.array(wanted)), homes[wanted], needed[wanted], compared[wanted]
             if not len(table):
                 continue
             _, briefs, ends, features = _simidx.text_keys({"texts": table.column("text"), **self._given}, True)
+            ids, hashes = table.column("id"), to_arrow(np.ascontiguousarray(briefs[:, 0]))
             lists = pa.LargeListArray.from_arrays(np.concatenate([[0], ends]), to_arrow(features))
-            hashes = to_arrow(np.ascontiguousarray(briefs[:, 0]))
-            read = pa.table({"id": table.column("id"), "hash": hashes, "features": lists})
+            lists = lists.take(pa.array(np.arange(len(table)), mask=~needed))
+            read = pa.table({"id": ids, "hash": hashes, "features": lists})
             for place, data in by_place(read, homes, self._order.homes):
                 yield place, READ, data
+            if len(self._leads.ranks) and compared.any():
+                texts, leads, similar = self._leads.compared(briefs, ends, features, self._given["similarity"])
+                ranks = to_arrow(self._leads.ranks[leads])
+                met = pa.table({"id": ids.take(pa.array(texts)), "lead": ranks, "similarity": similar})
+                for place, data in by_place(met, homes[texts], self._order.homes):
+                    yield place, MET, data
+
+    def _in_sets(self, sets: dict[tuple[int, int], Array], part: int, ids: pa.ChunkedArray, homes: Array) -> Array:
+        """Returns whether texts are in the sets of their homes."""
+        if self._needed is None:
+            return np.ones(len(ids), dtype=bool)
+        is_in = np.zeros(len(ids), dtype=bool)
+        for place in np.unique(homes).tolist():
+            if (place, part) in sets:
+                bits = sets[place, part]
+                rows = np.flatnonzero(homes == place)
+                at = _bit_of(ids.take(pa.array(rows)), 8 * len(bits))
+                is_in[rows] = bits[at >> 3] >> (7 - (at & 7)).astype(np.uint8) & 1
+        return is_in
 
 
 class Lend(_AtPlaces):
-    """Ranks the texts whose features came, and sends these to the places that ask for them."""
+    """Ranks the texts of which something came, and sends their features to the places that ask for them."""
+
+    def __init__(self, leads: Array) -> None:
+        self._leads = leads
 
     def _at(self, place: int, got: Received) -> Rows:
-        names, read, asked = got.table(NAMES), got.table(READ), got.rows(ASKED)
+        names, read, met, asked = got.table(NAMES), got.table(READ), got.table(MET), got.rows(ASKED)
+        asked = asked[~np.isin(asked[:, 0], self._leads)]
         if names is None:
             return
         names = names.sort_by("rank")
@@ -518,7 +634,14 @@ class Lend(_AtPlaces):
         same = pc.equal(names.column("hash"), read.column("hash")).fill_null(False)
         if not pc.all(same).as_py():
             raise _changed(names.filter(pc.invert(same)))
-        table = pa.table({"rank": names.column("rank"), "features": read.column("features")}).combine_chunks()
+        if met is not None:
+            at = pc.index_in(met.column("id"), names.column("id").combine_chunks())
+            ranks = from_arrow(names.column("rank").take(at.fill_null(0)))
+            similar = met.column("similarity").to_numpy().view(np.uint64)
+            rows = columns(from_arrow(met.column("lead")), ranks, similar)
+            yield from send_to(place, MET, rows[at.is_valid().to_numpy()])
+        table = pa.table({"rank": names.column("rank"), "features": read.column("features")})
+        table = table.filter(read.column("features").is_valid()).combine_chunks()
         for piece in pieces(table, 1 << 18):
             yield place, FEATURES, as_stream(piece)
         at = _simidx.lookup(from_arrow(table.column("rank")), asked[:, 0])
@@ -536,14 +659,19 @@ def _changed(names: pa.Table) -> InputError:
 class Verify(_AtPlaces):
     """Links the pairs that are similar."""
 
-    def __init__(self, similarity: float) -> None:
-        self._similarity = similarity
+    def __init__(self, similarity: float, leads: Array) -> None:
+        self._similarity, self._leads = similarity, leads
 
     def _at(self, _: int, got: Received) -> Rows:
-        pairs, table = got.rows(PAIRS), got.table(FEATURES)
+        pairs, table, met = unique(got.rows(PAIRS)), got.table(FEATURES), got.rows(MET)
+        of_lead = np.isin(pairs[:, 0], self._leads)
+        # The row of a pair comes right before what a text has met: not all that are similar have an equal key.
+        ordered = unique(np.concatenate([columns(*pairs[of_lead].T, np.zeros(of_lead.sum())), met]))
+        is_pair = (ordered[1:, :2] == ordered[:-1, :2]).all(axis=1)
+        yield from send_to(0, LINKS, ordered[1:][is_pair])
+        pairs = pairs[~of_lead]
         if table is None or not len(pairs):
             return
-        pairs = unique(pairs)
         table = table.sort_by("rank").combine_chunks()
         ranks = from_arrow(table.column("rank"))
         lists = table.column("features").combine_chunks()
