@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from simidx import InputError, InputTypeError, OptionError
+from simidx import InputError, InputTypeError, OptionError, _simidx
 
 Array = npt.NDArray[Any]
 
@@ -68,6 +68,21 @@ def from_arrow(column: pa.Array | pa.ChunkedArray) -> Array:
         return _from_decimal(column)
     array = column.to_numpy(zero_copy_only=False)
     return np.ascontiguousarray(array).view(_DTYPES[width])
+
+
+def distinct_values(values: Array) -> Array:
+    """Returns distinct numbers in order. `np.unique` hashes numbers, and is slow where many hashes collide."""
+    ordered = np.sort(values)
+    is_new = np.ones(len(ordered), dtype=bool)
+    is_new[1:] = ordered[1:] != ordered[:-1]
+    result: Array = ordered[is_new]
+    return result
+
+
+def is_among(values: Array, others: Array) -> Array:
+    """Returns whether each number is one of the others."""
+    found: Array = _simidx.lookup(distinct_values(others), np.ascontiguousarray(values)) >= 0
+    return found
 
 
 def _from_decimal(column: pa.Array) -> Array:

@@ -14,6 +14,7 @@ from simidx import InputError, _simidx
 from simidx_spark.distributed._columns import (
     Array,
     arrow_type,
+    distinct_values,
     empty,
     from_arrow,
     pack,
@@ -144,7 +145,7 @@ def _least(center: Array, other: Array) -> Array:
 
 
 def _distinct_rows(larger: Array, smaller: Array) -> tuple[Array, Array]:
-    rows = np.unique(larger << np.int64(32) | smaller)
+    rows = distinct_values(larger << np.int64(32) | smaller)
     return rows >> np.int64(32), rows & np.int64(0xFFFFFFFF)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any, Generic, Protocol, TypeVar
 
 import pyarrow as pa
@@ -122,9 +123,9 @@ class Similar(Generic[D]):
         linked = before = 0
         leaders = LEADERS
         while True:
-            sizes = self._engine.collect(self._engine.map(self._only(met, s.PAIRS), Count()))
-            brought = max(row["bytes"] for row in sizes) // (8 * s.COLUMNS[s.PAIRS])
-            opened = self._count(met, s.OPEN)
+            sizes = self._sizes(self._only(met, s.PAIRS, s.OPEN))
+            brought = _largest(sizes, s.PAIRS) // _row(s.PAIRS)
+            opened = _total(sizes)[s.OPEN] // _row(s.OPEN)
             is_large = 2 * brought > MOST_PAIRS
             if is_large and before and opened > (1 - LEAST_DECIDED) * before:
                 raise InputError(
@@ -132,23 +133,32 @@ class Similar(Generic[D]):
                     "but hardly decides: they share a template and are not similar; raise similarity or words"
                 )
             before = opened
-            pairs = self._kept([self._only(met, s.PAIRS)], s.Pairs())
-            leads = self._leads(documents, names, pairs)
-            needed = self._kept([names, pairs], s.Needed(leads.ranks))
-            named = self._only(needed, s.NAMES)
-            are_few = _bytes(self._engine, [named]) <= MOST_NAMED
-            wanted = self._with_names(documents, self._names(named)) if are_few else documents
-            sets = self._sets(self._only(needed, s.NEEDED, s.COMPARED))
-            read = self._engine.map(wanted, s.Read(sets, leads, order, self._given))
-            lent = self._at([read, named, self._only(pairs, s.ASKED)], s.Lend(leads.ranks))
-            links.append(self._kept([lent, self._only(pairs, s.PAIRS)], s.Verify(self._similarity, leads.ranks)))
-            linked += self._count(links[-1], s.LINKS)
+            if brought or not links:
+                links.append(self._verified(documents, order, names, met))
+                linked += _total(self._sizes(links[-1]))[s.LINKS] // _row(s.LINKS)
             if not opened:
                 return self._components(links, [], linked)
             together = self._components(links, [self._only(met, s.OPEN)], linked + opened)
             dropped = self._kept(together, s.Settle(False))
             leaders = leaders if is_large else 2 * leaders
             met = self._kept([self._only(met, s.HELD), dropped], s.Meet(leaders, self._similarity))
+
+    def _verified(self, documents: D, order: s.Order, names: D, met: D) -> D:
+        """Returns the links of the pairs of a round that are similar."""
+        pairs = self._kept([self._only(met, s.PAIRS)], s.Pairs())
+        leads = self._leads(documents, names, pairs)
+        needed = self._kept([names, pairs], s.Needed(leads.ranks))
+        named = self._only(needed, s.NAMES)
+        size = _total(self._sizes(needed))
+        is_small = size[s.NAMES] <= MOST_NAMED
+        wanted = self._with_names(documents, self._names(named)) if is_small else documents
+        sets = None
+        if size[s.NEEDED] + size[s.COMPARED] <= MOST_NEEDED:
+            rows = self._engine.collect(self._only(needed, s.NEEDED, s.COMPARED))
+            sets = {(row["place"], row["part"]): bytes(row["data"]) for row in rows}
+        read = self._engine.map(wanted, s.Read(sets, leads, order, self._given))
+        lent = self._at([read, named, self._only(pairs, s.ASKED)], s.Lend(leads.ranks))
+        return self._kept([lent, self._only(pairs, s.PAIRS)], s.Verify(self._similarity, leads.ranks))
 
     def _leads(self, documents: D, names: D, pairs: D) -> s.Leads:
         """Returns the texts with which most others are to be compared."""
@@ -169,12 +179,6 @@ class Similar(Generic[D]):
         """Returns the documents of these names."""
         return self._engine.map(documents, WithIds(names.column("id").cast(self._id_type).combine_chunks()))
 
-    def _sets(self, needed: D) -> dict[tuple[int, int], bytes] | None:
-        """Returns the sets of texts that are needed, by home and part; ``None`` if they are too large to be sent."""
-        if _bytes(self._engine, [needed]) > MOST_NEEDED:
-            return None
-        return {(row["place"], row["part"]): bytes(row["data"]) for row in self._engine.collect(needed)}
-
     def _components(self, links: list[D], opened: list[D], rows: int) -> list[D]:
         """Returns links and open texts at the places of their components: all at one if they have few rows."""
         if rows <= self._most:
@@ -183,7 +187,8 @@ class Similar(Generic[D]):
         of_values = labels(self._engine, ends, 64, self._places, self._most)
         by_rank = [self._engine.map(some, s.ByRank(self._places)) for some in links + opened]
         grouped = self._kept([*by_rank, of_values], s.Group(self._places))
-        largest = max(row["bytes"] for row in self._engine.collect(self._at([grouped], Count())))
+        sizes = self._engine.collect(self._at([grouped], Count()))
+        largest = sum(_largest(sizes, part) for part in (s.LINKS, s.OPEN))
         room = 24 * max(self._most, MOST_LINKS)
         if largest > room:
             raise InputError(
@@ -200,28 +205,47 @@ class Similar(Generic[D]):
     def _only(self, data: D, *parts: int) -> D:
         return self._engine.map(data, Only(*parts))
 
-    def _count(self, data: D, part: int) -> int:
-        return _bytes(self._engine, [self._only(data, part)]) // (8 * s.COLUMNS[part])
+    def _sizes(self, data: D) -> list[dict[str, Any]]:
+        return self._engine.collect(self._engine.map(data, Count()))
 
 
 class Count:
-    """The bytes of messages in a part."""
+    """The bytes of messages in a part of the data, by the part that the messages belong to."""
 
-    schema: pa.Schema = pa.schema([("bytes", pa.int64())])
+    schema: pa.Schema = pa.schema([("part", pa.int32()), ("bytes", pa.int64())])
 
     def __call__(self, batches: Batches) -> Batches:
-        size = sum(pc.sum(pc.binary_length(batch.column("data"))).as_py() or 0 for batch in batches)
-        yield pa.RecordBatch.from_pylist([{"bytes": size}], schema=self.schema)
+        sizes: Counter[int] = Counter()
+        for batch in batches:
+            lengths = pc.binary_length(batch.column("data"))
+            for part, size in zip(batch.column("part").to_pylist(), lengths.to_pylist(), strict=True):
+                sizes[part] += size
+        rows = [{"part": part, "bytes": size} for part, size in sizes.items()]
+        yield pa.RecordBatch.from_pylist(rows, schema=self.schema)
 
 
-def _bytes(engine: Engine[D], data: list[D]) -> int:
-    rows = [row for some in data for row in engine.collect(engine.map(some, Count()))]
-    return sum(int(row["bytes"]) for row in rows)
+def _total(sizes: list[dict[str, Any]]) -> Counter[int]:
+    """Returns the bytes of messages by the part that they belong to."""
+    total: Counter[int] = Counter()
+    for row in sizes:
+        total[row["part"]] += row["bytes"]
+    return total
+
+
+def _largest(sizes: list[dict[str, Any]], part: int) -> int:
+    """Returns the most bytes of these messages in a part of the data."""
+    return max((row["bytes"] for row in sizes if row["part"] == part), default=0)
+
+
+def _row(part: int) -> int:
+    """Returns the bytes of a row of numbers."""
+    return 8 * s.COLUMNS[part]
 
 
 def labels(engine: Engine[D], links: list[D], width: int, places: int, united: int) -> D:
     """Returns the label of each linked value, at its place. One task unites up to ``united`` links."""
-    if _bytes(engine, links) // (width // 4) <= united:
+    sizes = [row for some in links for row in engine.collect(engine.map(some, Count()))]
+    if _total(sizes).total() // (width // 4) <= united:
         return engine.map(engine.by_place(links, 1), Unite(width, places))
     edges = [engine.map(some, Links(width, places)) for some in links]
     before = None

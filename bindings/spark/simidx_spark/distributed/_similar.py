@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from simidx import InputError, _simidx
-from simidx_spark.distributed._columns import Array, empty, from_arrow, pack, to_arrow, unpack
+from simidx_spark.distributed._columns import Array, distinct_values, empty, from_arrow, is_among, pack, to_arrow, unpack
 from simidx_spark.distributed._components import LABELS, check_ids, two_columns, unique_ids
 from simidx_spark.distributed._messages import (
     GATHERED,
@@ -125,9 +125,7 @@ def columns(*parts: Array) -> Array:
 def unique(rows: Array) -> Array:
     """Returns distinct rows in order."""
     rows = rows[np.lexsort(rows.T[::-1])]
-    is_new = np.ones(len(rows), dtype=bool)
-    is_new[1:] = (rows[1:] != rows[:-1]).any(axis=1)
-    return rows[is_new]
+    return rows[_starts(rows)]
 
 
 class Received:
@@ -355,11 +353,15 @@ class Rank(_AtPlaces):
 
 def _firsts(ordered: Array) -> Array:
     """Returns for each row the first of those that equal it, which follow each other."""
+    starts = _starts(ordered)
+    return np.repeat(starts, np.diff(starts, append=len(ordered)))
+
+
+def _starts(ordered: Array) -> Array:
+    """Returns the first of each run of equal rows."""
     is_new = np.ones(len(ordered), dtype=bool)
     is_new[1:] = (ordered[1:] != ordered[:-1]).any(axis=1)
-    starts = np.flatnonzero(is_new)
-    result: Array = starts[np.cumsum(is_new) - 1] if len(ordered) else starts
-    return result
+    return np.flatnonzero(is_new)
 
 
 class Alike(_AtPlaces):
@@ -399,8 +401,7 @@ def _shared_keys(rows: Array) -> Array:
     """Returns the rows whose key other rows have, too."""
     keys = np.ascontiguousarray(rows[:, 0])
     ordered = np.sort(keys)
-    several = np.unique(ordered[1:][ordered[1:] == ordered[:-1]])
-    shared: Array = rows[_simidx.lookup(several, keys) >= 0]
+    shared: Array = rows[is_among(keys, ordered[1:][ordered[1:] == ordered[:-1]])]
     return shared
 
 
@@ -424,12 +425,12 @@ class Meet(_AtPlaces):
         if not len(rows):
             return
         gone = got.rows(DROPPED)[:, 0]
-        rows[np.isin(rows[:, 1], gone), 5] = GONE
+        rows[is_among(rows[:, 1], gone), 5] = GONE
         order = np.lexsort((rows[:, 1], rows[:, 0]))
         for column in rows.T:
             column[:] = column[order]
         del order
-        starts = np.unique(_firsts(rows[:, :1]))
+        starts = _starts(rows[:, :1])
         ends = np.append(starts[1:], len(rows))
         group = np.repeat(np.arange(len(starts)), ends - starts)
         waits = np.flatnonzero(rows[:, 5] == WAITS)
@@ -451,7 +452,7 @@ class Meet(_AtPlaces):
         held = np.flatnonzero(keep)
         for start in range(0, len(held), PIECE):
             yield from send_to(place, HELD, rows[held[start : start + PIECE]])
-        ranks = np.unique(rows[held[rows[held, 5] == WAITS], 1])
+        ranks = distinct_values(rows[held[rows[held, 5] == WAITS], 1])
         yield from send_to(0, OPEN, columns(ranks, np.full(len(ranks), place)))
 
     def _pairs(self, rows: Array, leaders: Array, ends: Array) -> Rows:
@@ -475,7 +476,7 @@ class Pairs(_AtPlaces):
     def _at(self, place: int, got: Received) -> Rows:
         pairs = got.distinct(PAIRS)
         yield from send_to(place, PAIRS, pairs)
-        starts = np.unique(_firsts(pairs[:, :1]))
+        starts = _starts(pairs[:, :1])
         asked, counts = pairs[starts, 0], np.diff(starts, append=len(pairs))
         yield from send(ASKED, home(asked), columns(asked, np.full(len(asked), place)))
         many = counts >= FOLLOWERS
@@ -532,7 +533,7 @@ class Named(_Sends):
     def _rows(self, batches: Batches) -> Rows:
         for place, _, data in received(batches):
             table = from_stream(data)
-            table = table.filter(pa.array(np.isin(from_arrow(table.column("rank")), self._ranks)))
+            table = table.filter(pa.array(is_among(from_arrow(table.column("rank")), self._ranks)))
             if len(table):
                 yield place, NAMES, as_stream(table)
 
@@ -548,14 +549,14 @@ class Needed(_AtPlaces):
 
     def _at(self, place: int, got: Received) -> Rows:
         names, pairs, asked = got.table(NAMES), got.rows(PAIRS), got.rows(ASKED)[:, 0]
-        of_lead = np.isin(pairs[:, 0], self._leads)
-        ranks = np.concatenate([pairs[~of_lead, 1], asked[~np.isin(asked, self._leads)]])
+        of_lead = is_among(pairs[:, 0], self._leads)
+        ranks = np.concatenate([pairs[~of_lead, 1], asked[~is_among(asked, self._leads)]])
         compared = pairs[of_lead, 1]
         if names is None or not len(ranks) + len(compared):
             return
         names = names.drop_columns(["first"]).sort_by("rank")
         named = from_arrow(names.column("rank"))
-        of_sets = {NEEDED: np.isin(named, ranks), COMPARED: np.isin(named, compared)}
+        of_sets = {NEEDED: is_among(named, ranks), COMPARED: is_among(named, compared)}
         for part, is_in in of_sets.items():
             some = names.column("id").filter(pa.array(is_in))
             bits = np.zeros(16 * len(some) + 64, dtype=bool)
@@ -607,7 +608,7 @@ class Read(_OfTexts):
         if self._needed is None:
             return np.ones(len(ids), dtype=bool)
         is_in = np.zeros(len(ids), dtype=bool)
-        for place in np.unique(homes).tolist():
+        for place in distinct_values(homes).tolist():
             if (place, part) in sets:
                 bits = sets[place, part]
                 rows = np.flatnonzero(homes == place)
@@ -624,7 +625,7 @@ class Lend(_AtPlaces):
 
     def _at(self, place: int, got: Received) -> Rows:
         names, read, met, asked = got.table(NAMES), got.table(READ), got.table(MET), got.rows(ASKED)
-        asked = asked[~np.isin(asked[:, 0], self._leads)]
+        asked = asked[~is_among(asked[:, 0], self._leads)]
         if names is None:
             return
         names = names.sort_by("rank")
@@ -646,7 +647,7 @@ class Lend(_AtPlaces):
             yield place, FEATURES, as_stream(piece)
         at = _simidx.lookup(from_arrow(table.column("rank")), asked[:, 0])
         to = asked[:, 1].astype(np.int64)
-        for other in np.unique(to[to != place]).tolist():
+        for other in distinct_values(to[to != place]).tolist():
             for piece in pieces(table.take(pa.array(np.sort(at[to == other]))), 1 << 18):
                 yield other, FEATURES, as_stream(piece)
 
@@ -664,7 +665,7 @@ class Verify(_AtPlaces):
 
     def _at(self, _: int, got: Received) -> Rows:
         pairs, table, met = unique(got.rows(PAIRS)), got.table(FEATURES), got.rows(MET)
-        of_lead = np.isin(pairs[:, 0], self._leads)
+        of_lead = is_among(pairs[:, 0], self._leads)
         # The row of a pair comes right before what a text has met: not all that are similar have an equal key.
         ordered = unique(np.concatenate([columns(*pairs[of_lead].T, np.zeros(of_lead.sum())), met]))
         is_pair = (ordered[1:, :2] == ordered[:-1, :2]).all(axis=1)
@@ -730,20 +731,32 @@ class Settle(_AtPlaces):
         self._is_last = is_last
 
     def _at(self, _: int, got: Received) -> Rows:
-        links, opened = unique(got.rows(LINKS)), got.rows(OPEN)
+        links = unique(got.rows(LINKS))
         ranks, numbers = np.unique(links[:, :2], return_inverse=True)
         left, right = numbers.reshape(-1, 2).T
-        is_open = np.isin(ranks, opened[:, 0])
+        is_open = np.zeros(len(ranks), dtype=bool)
+        # Open texts are many more than links, so they stay in their messages.
+        opened = [np.frombuffer(data, dtype="<u8").reshape(-1, COLUMNS[OPEN]) for data in got.raw(OPEN)]
+        for some in opened:
+            is_open[_linked(ranks, some)[0]] = True
         kept, dropped = _greedy(left, right, is_open)
         if not self._is_last:
-            gone = opened[np.isin(opened[:, 0], ranks[dropped])]
-            yield from send(DROPPED, gone[:, 1].astype(np.int64), gone[:, :1])
+            for some in opened:
+                at, rows = _linked(ranks, some)
+                gone = rows[dropped[at]]
+                yield from send(DROPPED, gone[:, 1].astype(np.int64), gone[:, :1])
             return
         fates = links[kept[left] & dropped[right]]
         fates = fates[np.lexsort((fates[:, 0], -fates[:, 2].view(np.float64), fates[:, 1]))]
         # The ids decide which of several that are as similar.
         fates = fates[fates[:, 2] == fates[_firsts(fates[:, 1:2]), 2]]
         yield from send(FATES, home(fates[:, 1]), fates[:, [1, 0, 2]])
+
+
+def _linked(ranks: Array, opened: Array) -> tuple[Array, Array]:
+    """Returns the open texts that are among linked ones, and where they are."""
+    at = _simidx.lookup(ranks, np.ascontiguousarray(opened[:, 0]))
+    return at[at >= 0], opened[at >= 0]
 
 
 def _greedy(left: Array, right: Array, is_open: Array) -> tuple[Array, Array]:
@@ -799,7 +812,7 @@ class Name(_AtPlaces):
         table = pa.table({"id": ids, "rank": to_arrow(kept), "similarity": similar})
         for piece in pieces(table, 1 << 18):
             yield place, REPORTS, as_stream(piece)
-        asked = np.unique(kept)
+        asked = distinct_values(kept)
         yield from send(ASKED, home(asked), columns(asked, np.full(len(asked), place)))
 
 
@@ -812,7 +825,7 @@ class Tell(_AtPlaces):
             return
         names = names.sort_by("rank").select(["rank", "id"])
         at = _simidx.lookup(from_arrow(names.column("rank")), np.ascontiguousarray(asked[:, 0]))
-        for other in np.unique(asked[:, 1]).tolist():
+        for other in distinct_values(asked[:, 1]).tolist():
             for piece in pieces(names.take(pa.array(at[asked[:, 1] == other])), 1 << 18):
                 yield other, NAMES, as_stream(piece)
 
