@@ -280,7 +280,10 @@ def test_large_sets_are_not_collected(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("longest", [False, True])
-def test_documents_that_change_are_refused(longest: bool) -> None:
+@pytest.mark.parametrize("read", [_similar.Read, _engine.WithIds])
+def test_documents_that_change_are_refused(read: Any, longest: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Leads are read before other texts.
+    monkeypatch.setattr(_similar, "FOLLOWERS", 1 if read is _engine.WithIds else 1000)
     texts = templates(40, 4)
     changed = [f"new {text}" for text in texts]
     longer = [f"{text} {text} and more" for text in texts]
@@ -288,7 +291,7 @@ def test_documents_that_change_are_refused(longest: bool) -> None:
 
         class Changes(Local):
             def map(self, data: Parts, stage: Any, again: list[str] = again) -> Parts:
-                if isinstance(stage, _similar.Read):
+                if isinstance(stage, read):
                     data = [
                         [pa.record_batch({"id": pa.array(range(len(again))), "text": pa.array(again, pa.string())})]
                     ]

@@ -17,7 +17,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from simidx import InputError, _simidx
-from simidx_spark.distributed._columns import Array, distinct_values, empty, from_arrow, is_among, pack, to_arrow, unpack
+from simidx_spark.distributed._columns import (
+    Array,
+    distinct_values,
+    empty,
+    from_arrow,
+    is_among,
+    pack,
+    to_arrow,
+    unpack,
+)
 from simidx_spark.distributed._components import LABELS, check_ids, two_columns, unique_ids
 from simidx_spark.distributed._messages import (
     GATHERED,
@@ -125,7 +134,8 @@ def columns(*parts: Array) -> Array:
 def unique(rows: Array) -> Array:
     """Returns distinct rows in order."""
     rows = rows[np.lexsort(rows.T[::-1])]
-    return rows[_starts(rows)]
+    starts = _starts(rows)
+    return rows if len(starts) == len(rows) else rows[starts]
 
 
 class Received:
@@ -494,7 +504,9 @@ class Leads(NamedTuple):
     @staticmethod
     def chosen(rows: Iterable[dict[str, Any]], most: int) -> Array:
         """Returns the ranks of the texts that have most pairs, by messages of `Pairs`."""
-        pairs = np.concatenate([np.empty((0, 2), "<u8"), *(np.frombuffer(row["data"], "<u8").reshape(-1, 2) for row in rows)])
+        pairs = np.concatenate(
+            [np.empty((0, 2), "<u8"), *(np.frombuffer(row["data"], "<u8").reshape(-1, 2) for row in rows)]
+        )
         ranks, of = np.unique(pairs[:, 0], return_inverse=True)
         counts = np.bincount(of, pairs[:, 1], len(ranks))
         chosen: Array = np.sort(ranks[np.argsort(-counts, kind="stable")[:most]])
@@ -512,7 +524,7 @@ class Leads(NamedTuple):
         return Leads(from_arrow(names.column("rank")), briefs, ends, features)
 
     def compared(self, briefs: Array, ends: Array, features: Array, least: float) -> tuple[Array, Array, Array]:
-        """Compares texts with these: returns the rows of the texts and of the leads that are similar, and how similar."""
+        """Returns the similar ones of texts and leads: rows of texts, rows of leads, and similarities."""
         near = [
             may_be_similar(np.broadcast_to(lead, briefs.shape)[:, 2:], briefs[:, 2:], least) for lead in self.briefs
         ]
@@ -586,7 +598,12 @@ class Read(_OfTexts):
         for table, homes in self._tables(batches):
             needed, compared = (self._in_sets(sets, part, table.column("id"), homes) for part in (NEEDED, COMPARED))
             wanted = needed | compared
-            table, homes, needed, compared = table.filter(pa.array(wanted)), homes[wanted], needed[wanted], compared[wanted]
+            table, homes, needed, compared = (
+                table.filter(pa.array(wanted)),
+                homes[wanted],
+                needed[wanted],
+                compared[wanted],
+            )
             if not len(table):
                 continue
             _, briefs, ends, features = _simidx.text_keys({"texts": table.column("text"), **self._given}, True)
@@ -677,7 +694,7 @@ class Verify(_AtPlaces):
         ranks = from_arrow(table.column("rank"))
         lists = table.column("features").combine_chunks()
         ends = np.cumsum(pc.list_value_length(lists).to_numpy(zero_copy_only=False)).astype(np.int64)
-        left, right = (_simidx.lookup(ranks, np.ascontiguousarray(pairs[:, side])) for side in (0, 1))
+        left, right = (_simidx.lookup(ranks, np.ascontiguousarray(side)) for side in pairs.T)
         found = _simidx.similarities(ends, from_arrow(lists.flatten()), left, right)
         near = found >= self._similarity
         links = np.column_stack([pairs[near], found[near].view(np.uint64)])
@@ -732,8 +749,8 @@ class Settle(_AtPlaces):
 
     def _at(self, _: int, got: Received) -> Rows:
         links = unique(got.rows(LINKS))
-        ranks, numbers = np.unique(links[:, :2], return_inverse=True)
-        left, right = numbers.reshape(-1, 2).T
+        ranks = distinct_values(links[:, :2].reshape(-1))
+        left, right = (_simidx.lookup(ranks, np.ascontiguousarray(side)) for side in links.T[:2])
         is_open = np.zeros(len(ranks), dtype=bool)
         # Open texts are many more than links, so they stay in their messages.
         opened = [np.frombuffer(data, dtype="<u8").reshape(-1, COLUMNS[OPEN]) for data in got.raw(OPEN)]
@@ -765,9 +782,9 @@ def _greedy(left: Array, right: Array, is_open: Array) -> tuple[Array, Array]:
     The first of each pair comes before the second, and pairs are in the order of the first ones.
     """
     waits, dropped = is_open.copy(), np.zeros(len(is_open), dtype=bool)
-    texts, starts = np.unique(left, return_index=True)
-    ends = np.searchsorted(left, texts, side="right")
-    for text, start, end in zip(texts.tolist(), starts.tolist(), ends.tolist(), strict=True):
+    starts = _starts(left.reshape(-1, 1))
+    ends = np.searchsorted(left, left[starts], side="right")
+    for text, start, end in zip(left[starts].tolist(), starts.tolist(), ends.tolist(), strict=True):
         # All before it are decided. A dropped text says nothing of others.
         if not dropped[text]:
             (waits if waits[text] else dropped)[right[start:end]] = True
