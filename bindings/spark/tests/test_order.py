@@ -233,6 +233,7 @@ def test_no_stage_depends_on_the_order_of_blocks(
     # Several places have the fingerprints of a round.
     monkeypatch.setattr(_pairs, "PLACE", 500)
     monkeypatch.setattr(_similar, "LEAST_TEXTS", 100)
+    monkeypatch.setattr(_similar, "FOLLOWERS", 2)
     (tmp_path / "set").mkdir()
     of_fingerprints(tried, tmp_path / "set")
     of_texts(tried, program, tmp_path)

@@ -657,7 +657,7 @@ class Lend(_AtPlaces):
             ranks = from_arrow(names.column("rank").take(at.fill_null(0)))
             similar = met.column("similarity").to_numpy().view(np.uint64)
             rows = columns(from_arrow(met.column("lead")), ranks, similar)
-            yield from send_to(place, MET, rows[at.is_valid().to_numpy()])
+            yield from send_to(place, MET, unique(rows[at.is_valid().to_numpy()]))
         table = pa.table({"rank": names.column("rank"), "features": read.column("features")})
         table = table.filter(read.column("features").is_valid()).combine_chunks()
         for piece in pieces(table, 1 << 18):
@@ -754,6 +754,7 @@ class Settle(_AtPlaces):
         is_open = np.zeros(len(ranks), dtype=bool)
         # Open texts are many more than links, so they stay in their messages.
         opened = [np.frombuffer(data, dtype="<u8").reshape(-1, COLUMNS[OPEN]) for data in got.raw(OPEN)]
+        opened.sort(key=lambda some: some[0].tolist())
         for some in opened:
             is_open[_linked(ranks, some)[0]] = True
         kept, dropped = _greedy(left, right, is_open)
