@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import socket
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -161,6 +163,25 @@ def test_manifests_count_up_and_keep_notes(tmp_path: Path) -> None:
     with pytest.raises(simidx.Error, match="not a simidx set"):
         committed(gone=set())
     assert committed() == ("generation 1", [], [])
+
+
+def test_of_two_jobs_that_end_at_once_one_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    build(str(tmp_path), VALUES)
+    before = (tmp_path / MANIFEST).read_bytes()
+    write = Store.write
+
+    def slowly(self: Store, name: str, data: bytes) -> None:
+        time.sleep(0.2)
+        write(self, name, data)
+
+    monkeypatch.setattr(Store, "write", slowly)
+    with ThreadPoolExecutor() as pool:
+        jobs = [pool.submit(commit, str(tmp_path), [], {"job": str(job)}, before, set()) for job in range(4)]
+        errors = [job.exception() for job in jobs]
+    assert errors.count(None) == 1
+    assert all("another job has changed the set" in str(error) for error in errors if error)
+    (note,) = [line for line in (tmp_path / MANIFEST).read_text().splitlines() if line.startswith("note")]
+    assert note == f"note\tjob\t{errors.index(None)}"
 
 
 def test_a_segment_without_records_is_small(tmp_path: Path) -> None:

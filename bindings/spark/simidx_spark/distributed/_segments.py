@@ -212,9 +212,10 @@ def commit(
     # A store that is not local may be left with a part of the new manifest.
     if before is not None and _is_sound(before) and (gone != set() or not store.is_local):
         store.write(f"{REPLACED[0]}{uuid.uuid4().hex}{REPLACED[1]}", before)
-    if store.read(MANIFEST) != before:
-        raise simidx.FileError(f"{path}: another job has changed the set since this one began: run this one again")
-    store.write(MANIFEST, manifest)
+    with store.alone():
+        if store.read(MANIFEST) != before:
+            raise simidx.FileError(f"{path}: another job has changed the set since this one began: run this one again")
+        store.write(MANIFEST, manifest)
 
 
 def _is_sound(manifest: bytes) -> bool:

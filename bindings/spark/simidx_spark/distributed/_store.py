@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import shutil
 import socket
@@ -10,6 +11,7 @@ import stat
 import tempfile
 import time
 import uuid
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
@@ -127,6 +129,21 @@ class Store:
         # Object stores show an object only when it is complete.
         with system.open_output_stream(f"{base}/{name}") as sink:
             sink.write(data)
+
+    @contextlib.contextmanager
+    def alone(self) -> Iterator[None]:
+        """Makes other jobs wait that call this for the same local folder. Elsewhere there are no locks."""
+        if not self.is_local:
+            yield
+            return
+        folder = os.open(self.path, os.O_RDONLY)
+        try:
+            # Some file systems of a network have no locks either.
+            with contextlib.suppress(OSError):
+                fcntl.flock(folder, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(folder)
 
     def read(self, name: str) -> bytes | None:
         """Returns the bytes of a small file; ``None`` if it does not exist."""
