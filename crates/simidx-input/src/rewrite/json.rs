@@ -1,36 +1,11 @@
 //! Adds members to JSON objects.
 
-use std::fmt;
+use std::collections::HashMap;
 
-use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use crate::new_fields::{FieldValue, NewField, has_already};
-
-/// The names of the members of an object, in order.
-struct Names(Vec<String>);
-
-impl<'de> Deserialize<'de> for Names {
-    fn deserialize<D: Deserializer<'de>>(json: D) -> Result<Self, D::Error> {
-        struct Visit;
-        impl<'de> Visitor<'de> for Visit {
-            type Value = Names;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut names = Vec::new();
-                while let Some((name, IgnoredAny)) = map.next_entry()? {
-                    names.push(name);
-                }
-                Ok(Names(names))
-            }
-        }
-        json.deserialize_map(Visit)
-    }
-}
 
 /// Returns an object with further members at its end.
 pub(super) fn with_members(
@@ -38,8 +13,9 @@ pub(super) fn with_members(
     fields: &[NewField],
     values: &[Option<FieldValue>],
 ) -> Result<Vec<u8>, String> {
-    let Names(names) = serde_json::from_str(line).map_err(|_| "not a JSON object")?;
-    let has = |field: &&NewField| names.contains(&field.name);
+    let members: HashMap<String, IgnoredAny> =
+        serde_json::from_str(line).map_err(|_| "not a JSON object")?;
+    let has = |field: &&NewField| members.contains_key(&field.name);
     if let Some(field) = fields.iter().find(has) {
         return Err(has_already(field));
     }
@@ -48,7 +24,7 @@ pub(super) fn with_members(
         .strip_suffix('}')
         .ok_or("not a JSON object")?;
     let mut object = open.trim_end().as_bytes().to_vec();
-    let mut is_first = names.is_empty();
+    let mut is_first = members.is_empty();
     for (field, value) in fields.iter().zip(values) {
         if !std::mem::take(&mut is_first) {
             object.push(b',');
