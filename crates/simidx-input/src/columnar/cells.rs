@@ -3,10 +3,10 @@
 use std::ops::Range;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{
-    Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+use arrow_array::types::{Int32Type, Int64Type, UInt32Type, UInt64Type};
+use arrow_array::{
+    Array, ArrayRef, downcast_dictionary_array, downcast_integer_array, downcast_run_array,
 };
-use arrow_array::{Array, ArrayRef, downcast_dictionary_array, downcast_run_array};
 use arrow_schema::DataType;
 
 use super::leaves::Step;
@@ -15,8 +15,7 @@ use simidx::Fingerprints;
 /// The value of one row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Cell<'a> {
-    Signed(i64),
-    Unsigned(u64),
+    Integer(i128),
     Bytes(&'a [u8]),
 }
 
@@ -119,12 +118,8 @@ fn elements(array: &dyn Array, row: usize) -> Option<(&dyn Array, Range<usize>)>
 
 /// Returns the value of a row that is not null.
 fn cell(array: &dyn Array, row: usize) -> Option<Cell<'_>> {
-    macro_rules! number {
-        ($type:ty, $kind:ident) => {
-            Cell::$kind(array.as_primitive_opt::<$type>()?.value(row).into())
-        };
-    }
-    Some(match array.data_type() {
+    Some(downcast_integer_array!(
+        array => Cell::Integer(array.value(row).into()),
         DataType::Utf8 => Cell::Bytes(array.as_string_opt::<i32>()?.value(row).as_bytes()),
         DataType::LargeUtf8 => Cell::Bytes(array.as_string_opt::<i64>()?.value(row).as_bytes()),
         DataType::Utf8View => Cell::Bytes(array.as_string_view_opt()?.value(row).as_bytes()),
@@ -132,16 +127,8 @@ fn cell(array: &dyn Array, row: usize) -> Option<Cell<'_>> {
         DataType::LargeBinary => Cell::Bytes(array.as_binary_opt::<i64>()?.value(row)),
         DataType::BinaryView => Cell::Bytes(array.as_binary_view_opt()?.value(row)),
         DataType::FixedSizeBinary(_) => Cell::Bytes(array.as_fixed_size_binary_opt()?.value(row)),
-        DataType::Int8 => number!(Int8Type, Signed),
-        DataType::Int16 => number!(Int16Type, Signed),
-        DataType::Int32 => number!(Int32Type, Signed),
-        DataType::Int64 => number!(Int64Type, Signed),
-        DataType::UInt8 => number!(UInt8Type, Unsigned),
-        DataType::UInt16 => number!(UInt16Type, Unsigned),
-        DataType::UInt32 => number!(UInt32Type, Unsigned),
-        DataType::UInt64 => number!(UInt64Type, Unsigned),
         _ => return None,
-    })
+    ))
 }
 
 /// Appends the fingerprints of rows of an array of numbers, if it has no nulls, and returns their number.

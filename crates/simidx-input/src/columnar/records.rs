@@ -174,8 +174,7 @@ fn null(name: &str) -> String {
 fn id_of(cell: Cell<'_>, column: &Chosen) -> Result<IdBuf, String> {
     match cell {
         Cell::Bytes(text) => id::from_text(utf8(text)?),
-        Cell::Signed(number) => number_id(number, &column.name),
-        Cell::Unsigned(number) => Ok(IdBuf::Number(number)),
+        Cell::Integer(number) => number_id(number, &column.name),
     }
 }
 
@@ -183,9 +182,8 @@ fn fingerprint_of(cell: Cell<'_>, column: &Chosen) -> Result<u128, String> {
     Ok(match (column.kind, cell) {
         (Kind::Digits(width), Cell::Bytes(text)) => return digits::hex(utf8(text)?, width),
         (_, Cell::Bytes(bytes)) => big_endian(bytes),
-        (Kind::Integer { bits: 32, .. }, Cell::Signed(number)) => (number as u32).into(),
-        (_, Cell::Signed(number)) => number.cast_unsigned().into(),
-        (_, Cell::Unsigned(number)) => number.into(),
+        (Kind::Integer { bits: 32, .. }, Cell::Integer(number)) => (number as u32).into(),
+        (_, Cell::Integer(number)) => (number as u64).into(),
     })
 }
 

@@ -235,8 +235,8 @@ fn list(leaf: &Leaf) -> String {
     )
 }
 
-/// Converts a signed number to an id.
-pub(super) fn number_id(number: i64, name: &str) -> Result<IdBuf, String> {
+/// Converts a number to an id.
+pub(super) fn number_id(number: i128, name: &str) -> Result<IdBuf, String> {
     let id = u64::try_from(number);
     id.map(IdBuf::Number)
         .map_err(|_| format!("{name:?} is {number}, which is below 0"))
