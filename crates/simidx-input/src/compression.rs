@@ -167,7 +167,7 @@ impl<R: Read> Read for Named<R> {
         self.plain.read(out).map_err(|error| {
             let inner = error.get_ref();
             let says_all = error.raw_os_error().is_some()
-                || matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::WouldBlock)
+                || error.kind() == ErrorKind::WouldBlock
                 || inner.is_some_and(|inner| inner.is::<Shortened>() || inner.is::<Rubbish>());
             let name = self.name;
             let message = match error.kind() {

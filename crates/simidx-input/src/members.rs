@@ -54,12 +54,6 @@ impl Read for Raw {
 
 impl BufRead for Raw {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
-        // Decoders would take an interruption for a failure.
-        while let Err(error) = self.reader.fill_buf() {
-            if error.kind() != io::ErrorKind::Interrupted {
-                return Err(error);
-            }
-        }
         self.reader.fill_buf()
     }
 

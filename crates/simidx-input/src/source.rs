@@ -188,7 +188,8 @@ impl Source {
     }
 }
 
-/// A reader that counts bytes, and reports an error if a file has become shorter.
+/// A reader that counts bytes, and reports an error if a file has become shorter. It continues after interruptions,
+/// which decoders would take for failures.
 struct Counted<R> {
     raw: R,
     bytes: Arc<AtomicU64>,
@@ -198,7 +199,12 @@ struct Counted<R> {
 
 impl<R: Read> Read for Counted<R> {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        let length = self.raw.read(out)?;
+        let length = loop {
+            match self.raw.read(out) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                read => break read?,
+            }
+        };
         let before = self.bytes.fetch_add(length as u64, Ordering::Relaxed);
         if length == 0 && !out.is_empty() && self.file_len.is_some_and(|len| before < len) {
             return Err(io::Error::new(io::ErrorKind::UnexpectedEof, Shortened));

@@ -1,6 +1,6 @@
 //! Fingerprints as words of their width: the format `le`, and the arrays of the format `npy`.
 
-use std::io::{self, ErrorKind, Read};
+use std::io::{self, Read};
 
 use super::npy_header::{self, Layout};
 use super::source::Source;
@@ -86,11 +86,6 @@ impl WordReader {
         let left = self.count.map_or(u64::MAX, |count| count - self.seen);
         let (length, most) = (self.width.bytes(), most.min(left) as usize);
         let reader = self.source.reader();
-        match reader.fill_buf() {
-            Ok(_) => {}
-            Err(e) if e.kind() == ErrorKind::Interrupted => return self.take(most as u64, out),
-            Err(e) => return Err(e),
-        }
         let buffer = reader.fill_buf()?;
         // The bytes of an incomplete word come first.
         let mut count = match self.rest.is_empty() {

@@ -162,14 +162,10 @@ impl Rows {
 
     /// Parses up to the end of a value or of the available bytes.
     fn step(&mut self) -> Result<Step> {
-        let bytes = loop {
-            match self.source.reader().fill_buf() {
-                Ok(_) => break self.source.reader().fill_buf(),
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(self.source.io_error(error)),
-            }
+        let bytes = match self.source.reader().fill_buf() {
+            Ok(bytes) => bytes,
+            Err(error) => return Err(self.source.io_error(error)),
         };
-        let bytes = bytes.unwrap_or_default();
         let is_end = bytes.is_empty();
         if self.values.len() == self.filled {
             self.values.resize(self.filled * 2 + ROOM, 0);

@@ -197,7 +197,6 @@ impl Values {
     fn scan_on(&mut self, scan: &mut Scan, keeps: bool) -> Result<bool> {
         let bytes = match self.source.reader().fill_buf() {
             Ok(bytes) => bytes,
-            Err(error) if error.kind() == ErrorKind::Interrupted => return Ok(false),
             Err(error) => return Err(self.source.io_error(error)),
         };
         if bytes.is_empty() {
@@ -261,12 +260,9 @@ impl Values {
     }
 
     fn peek_byte(&mut self) -> Result<Option<u8>> {
-        loop {
-            match self.source.reader().fill_buf() {
-                Ok(bytes) => return Ok(bytes.first().copied()),
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(self.source.io_error(error)),
-            }
+        match self.source.reader().fill_buf() {
+            Ok(bytes) => Ok(bytes.first().copied()),
+            Err(error) => Err(self.source.io_error(error)),
         }
     }
 
