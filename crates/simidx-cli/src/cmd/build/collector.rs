@@ -1,7 +1,6 @@
 //! Passes records to a builder: chooses the kind of ids, the pipeline and the sketches, and checks the records.
 
 use simidx::design::TableDesign;
-use simidx::format::{Metadata, SketchParameters};
 use simidx::{BuildOptions, Column, Error, IdBuf, IdKind, IndexBuilder, Watch, Width};
 use simidx_text::Pipeline;
 use simidx_text::similar::Sketcher;
@@ -14,13 +13,10 @@ use crate::support::records::{Fingerprinted, Refusal, Sink, Wanted, id_of};
 /// Collects records, and creates the builder when the first record determines its options.
 pub(super) struct Collector<'a> {
     args: &'a Args,
-    metadata: Metadata,
-    design: Option<TableDesign>,
-    watch: Watch,
+    /// The options, without the kind of ids and the pipeline, which the first record determines.
+    pub(super) options: BuildOptions,
     /// The pipeline that fingerprints documents.
     pub(super) pipeline: Pipeline,
-    /// The parameters of the sketches, if the index has sketches.
-    pub(super) sketches: Option<SketchParameters>,
     wanted: Wanted,
     open: Option<Open>,
 }
@@ -40,47 +36,37 @@ impl<'a> Collector<'a> {
         let design = args.tables.map(design).transpose()?;
         let pipeline = args.input.pipeline.pipeline()?;
         let sketcher = args.sketcher(&pipeline)?;
-        let sketches = sketcher.as_ref().map(Sketcher::parameters);
-        let collector = Collector {
+        let mut options = BuildOptions::default();
+        options.max_distance = distance;
+        options.design = design;
+        options.block_size = args.block_size;
+        options.codec = args.codec;
+        options.id_lookup = args.id_lookup;
+        options.metadata = args.metadata()?;
+        options.sketches = sketcher.as_ref().map(Sketcher::parameters).cloned();
+        options.memory = Some(args.resources.memory_limit());
+        options.temp_dir = Some(args.temp_dir());
+        options.watch = watch;
+        let wanted = match sketcher {
+            Some(sketcher) => {
+                let fingerprinter = sketcher.pipeline()?.parallel(Width::W64)?;
+                Wanted::Sketch(sketcher, fingerprinter)
+            }
+            None => Wanted::Fingerprint,
+        };
+        options.check()?;
+        Ok(Collector {
             args,
-            metadata: args.metadata()?,
-            design,
-            watch,
-            sketches: sketches.cloned(),
-            wanted: match sketcher {
-                Some(sketcher) => {
-                    let fingerprinter = sketcher.pipeline()?.parallel(Width::W64)?;
-                    Wanted::Sketch(sketcher, fingerprinter)
-                }
-                None => Wanted::Fingerprint,
-            },
+            options,
+            wanted,
             pipeline,
             open: None,
-        };
-        collector.options(IdKind::None, false).check()?;
-        Ok(collector)
+        })
     }
-
-    /// Returns the options of an index with such ids.
-    fn options(&self, ids: IdKind, documents: bool) -> BuildOptions {
-        let mut options = BuildOptions::default();
-        options.max_distance = self.args.max_distance;
-        options.design = self.design.clone();
-        options.block_size = self.args.block_size;
-        options.codec = self.args.codec;
-        options.ids = ids;
-        options.id_lookup = self.args.id_lookup;
-        options.metadata = self.metadata.clone();
-        options.sketches = self.sketches.clone();
-        options.memory = Some(self.args.resources.memory_limit());
-        options.temp_dir = Some(self.args.temp_dir());
-        options.watch = self.watch.clone();
-        options.pipeline = documents.then(|| self.pipeline.describe());
-        options
-    }
-
     fn open(&self, ids: IdKind, documents: bool) -> Result<Open, Error> {
-        let options = self.options(ids, documents);
+        let mut options = self.options.clone();
+        options.ids = ids;
+        options.pipeline = documents.then(|| self.pipeline.describe());
         Ok(Open {
             builder: IndexBuilder::new(self.args.input.width, options)?,
             ids,
@@ -116,7 +102,7 @@ impl<'a> Collector<'a> {
 impl Sink for Collector<'_> {
     fn record(&mut self, record: Fingerprinted) -> Result<(), Refusal> {
         let automatic = self.args.ids == IdChoice::Auto;
-        if self.sketches.is_some() && !record.is_document {
+        if self.options.sketches.is_some() && !record.is_document {
             let message = "a fingerprint has no text to sketch; --sketch needs documents";
             return Err(Refusal::Input(message.into()));
         }
@@ -129,7 +115,7 @@ impl Sink for Collector<'_> {
     }
 
     fn takes_fingerprints(&self) -> bool {
-        if self.sketches.is_some() {
+        if self.options.sketches.is_some() {
             return false;
         }
         match &self.open {

@@ -119,7 +119,7 @@ pub(crate) fn run(args: Args, mode: ProgressMode) -> Answer {
     let reading = (mode, "reading", "records");
     let pipeline = collector.pipeline.clone();
     let counts = records::read(&args.input, &pipeline, reading, &mut collector)?;
-    let sketches = collector.sketches.clone();
+    let sketches = collector.options.sketches.clone();
     let (builder, pipeline) = collector.finish()?;
 
     let written = output.write(|out| {
