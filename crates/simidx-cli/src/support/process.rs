@@ -8,6 +8,8 @@ use std::sync::Once;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rayon::ThreadPoolBuilder;
+#[cfg(unix)]
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 use crate::EXIT_FAILURE;
@@ -146,30 +148,32 @@ fn unfinished() -> MutexGuard<'static, BTreeSet<PathBuf>> {
 ///
 /// # Errors
 /// The signal handlers cannot be installed.
-#[cfg(unix)]
 pub(crate) fn expect_signals() -> io::Result<()> {
-    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-
-    expect(&[SIGINT, SIGTERM, SIGHUP])
+    #[cfg(unix)]
+    expect(&[SIGINT, SIGTERM, SIGHUP])?;
+    Ok(())
 }
 
 /// Starts the thread that waits only for SIGBUS, on Linux. The command handles the other signals itself.
 ///
 /// # Errors
 /// The signal handlers cannot be installed.
-#[cfg(all(feature = "serve", unix))]
+#[cfg(feature = "serve")]
 pub(crate) fn expect_lost_pages() -> io::Result<()> {
-    expect(&[])
+    #[cfg(unix)]
+    expect(&[])?;
+    Ok(())
 }
 
 /// Ignores SIGHUP from now on. Before files are open, a request to reload has no effect.
 ///
 /// # Errors
 /// The signal handler cannot be installed.
-#[cfg(all(feature = "serve", unix))]
+#[cfg(feature = "serve")]
 pub(crate) fn survive_hangups() -> io::Result<()> {
-    let unread = std::sync::Arc::default();
-    signal_hook::flag::register(signal_hook::consts::SIGHUP, unread).map(drop)
+    #[cfg(unix)]
+    signal_hook::flag::register(SIGHUP, std::sync::Arc::default())?;
+    Ok(())
 }
 
 #[cfg(unix)]
@@ -233,21 +237,6 @@ mod lost_pages {
     pub(crate) fn is_it(signal: i32) -> bool {
         signal == SIGBUS
     }
-}
-
-#[cfg(not(unix))]
-pub(crate) fn expect_signals() -> io::Result<()> {
-    Ok(())
-}
-
-#[cfg(all(feature = "serve", not(unix)))]
-pub(crate) fn expect_lost_pages() -> io::Result<()> {
-    Ok(())
-}
-
-#[cfg(all(feature = "serve", not(unix)))]
-pub(crate) fn survive_hangups() -> io::Result<()> {
-    Ok(())
 }
 
 /// Removes the unfinished outputs and ends the process like the signal, with a message if a file became shorter.
