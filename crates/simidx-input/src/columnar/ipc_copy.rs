@@ -3,9 +3,9 @@
 use std::io::Write;
 use std::sync::Arc;
 
-use arrow_array::{BooleanArray, RecordBatch, RecordBatchOptions};
+use arrow_array::{BooleanArray, RecordBatch, RecordBatchOptions, RecordBatchWriter};
 use arrow_ipc::writer::{FileWriter, IpcWriteOptions, StreamWriter};
-use arrow_schema::{ArrowError, Schema};
+use arrow_schema::{ArrowError, Schema, SchemaRef};
 use arrow_select::filter::filter_record_batch;
 
 use super::arrays::{Choice, new_fields};
@@ -48,74 +48,61 @@ pub(super) fn copy_rows(
     let schema = Arc::new(schema);
     // The first batch determines the compression.
     let batch = first.next()?;
+    let options = IpcWriteOptions::default().try_with_compression(first.compression());
+    let is_file = first.are_in_file();
+    let begun = (first, batch);
     let mut out = Watched::new(out);
-    let writer = guarded(|| Writer::new(&mut out, &schema, &first));
-    let name = first.name().to_owned();
-    let blame = |message: String| unreadable(&name, &message);
-    let copied = writer.map_err(blame).and_then(|mut writer| {
-        let (mut begun, mut bytes_before) = (Some((first, batch)), 0);
-        for input in inputs {
-            let (mut input, mut batch) = match begun.take() {
-                Some(begun) => begun,
-                None => {
-                    let mut input = open(input)?;
-                    let batch = input.next()?;
-                    (input, batch)
-                }
-            };
-            while let Some(rows) = batch {
-                let bytes = bytes_before + input.bytes_read();
-                let choice = Choice::of(rows.num_rows(), fields, || fate(bytes))?;
-                if choice.keeps_any() {
-                    let copied = guarded(|| {
-                        let rows = filter_record_batch(&rows, &BooleanArray::from(choice.kept))?;
-                        let columns = [rows.columns(), &choice.new[..]].concat();
-                        let count = RecordBatchOptions::new().with_row_count(Some(rows.num_rows()));
-                        let schema = Arc::clone(&schema);
-                        writer.write(&RecordBatch::try_new_with_options(schema, columns, &count)?)
-                    });
-                    copied.map_err(|message| unreadable(input.name(), &message))?;
-                }
-                batch = input.next()?;
-            }
-            bytes_before += input.bytes_read();
+    let copied = match is_file {
+        true => {
+            let writer = || FileWriter::try_new_with_options(&mut out, &schema, options?);
+            copy_with(writer, &schema, begun, inputs, fields, fate)
         }
-        guarded(|| writer.finish()).map_err(blame)
-    });
+        false => {
+            let writer = || StreamWriter::try_new_with_options(&mut out, &schema, options?);
+            copy_with(writer, &schema, begun, inputs, fields, fate)
+        }
+    };
     out.blame(copied)
 }
 
-/// A writer of a file or a stream.
-enum Writer<'a, 'b> {
-    File(FileWriter<&'a mut Watched<'b>>),
-    Stream(StreamWriter<&'a mut Watched<'b>>),
-}
-
-impl<'a, 'b> Writer<'a, 'b> {
-    /// Creates a writer for rows of a schema, in the form of an input.
-    fn new(
-        out: &'a mut Watched<'b>,
-        schema: &Schema,
-        like: &ArrowBatches,
-    ) -> Result<Self, ArrowError> {
-        let options = IpcWriteOptions::default().try_with_compression(like.compression())?;
-        Ok(match like.are_in_file() {
-            true => Writer::File(FileWriter::try_new_with_options(out, schema, options)?),
-            false => Writer::Stream(StreamWriter::try_new_with_options(out, schema, options)?),
-        })
-    }
-
-    fn write(&mut self, batch: &RecordBatch) -> Result<(), ArrowError> {
-        match self {
-            Writer::File(writer) => writer.write(batch),
-            Writer::Stream(writer) => writer.write(batch),
+/// Copies the rows with a new writer. The first input has been opened, and its first batch has been read.
+fn copy_with<W: RecordBatchWriter>(
+    create: impl FnOnce() -> Result<W, ArrowError>,
+    schema: &SchemaRef,
+    first: (ArrowBatches, Option<RecordBatch>),
+    inputs: &[InputFile],
+    fields: &[NewField],
+    fate: RowFate<'_>,
+) -> Result<()> {
+    let name = first.0.name().to_owned();
+    let blame = |message: String| unreadable(&name, &message);
+    let mut writer = guarded(create).map_err(blame)?;
+    let (mut begun, mut bytes_before) = (Some(first), 0);
+    for input in inputs {
+        let (mut input, mut batch) = match begun.take() {
+            Some(begun) => begun,
+            None => {
+                let mut input = ArrowBatches::open(input.source()?)?;
+                let batch = input.next()?;
+                (input, batch)
+            }
+        };
+        while let Some(rows) = batch {
+            let bytes = bytes_before + input.bytes_read();
+            let choice = Choice::of(rows.num_rows(), fields, || fate(bytes))?;
+            if choice.keeps_any() {
+                let copied = guarded(|| {
+                    let rows = filter_record_batch(&rows, &BooleanArray::from(choice.kept))?;
+                    let columns = [rows.columns(), &choice.new[..]].concat();
+                    let count = RecordBatchOptions::new().with_row_count(Some(rows.num_rows()));
+                    let schema = Arc::clone(schema);
+                    writer.write(&RecordBatch::try_new_with_options(schema, columns, &count)?)
+                });
+                copied.map_err(|message| unreadable(input.name(), &message))?;
+            }
+            batch = input.next()?;
         }
+        bytes_before += input.bytes_read();
     }
-
-    fn finish(&mut self) -> Result<(), ArrowError> {
-        match self {
-            Writer::File(writer) => writer.finish(),
-            Writer::Stream(writer) => writer.finish(),
-        }
-    }
+    guarded(|| writer.close()).map_err(blame)
 }
