@@ -2,7 +2,6 @@
 
 mod arrays;
 mod cells;
-mod guard;
 mod ipc;
 mod ipc_copy;
 mod leaves;
@@ -16,8 +15,11 @@ mod records;
 mod schema;
 mod watched;
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::io::{self, Write};
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::Once;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
@@ -93,11 +95,18 @@ fn check_new<'n>(
     }
 }
 
-/// Calls the library that reads files of a kind; see [`guard::guarded_call`].
+thread_local! {
+    /// Whether this thread is in a guarded call, in which a panic is an error of the file.
+    static GUARDED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Calls the library that reads files of a kind. A panic is the error of a damaged file.
 fn guarded<T, E: ToString>(kind: &str, call: impl FnOnce() -> Result<T, E>) -> Result<T, String> {
-    let Some(result) = guard::guarded_call(call) else {
-        return Err(format!("damaged {kind} file"));
-    };
+    silence_guarded_panics();
+    GUARDED.set(true);
+    let result = panic::catch_unwind(AssertUnwindSafe(call));
+    GUARDED.set(false);
+    let result = result.map_err(|_| format!("damaged {kind} file"))?;
     result.map_err(|error| {
         let message = error.to_string();
         let mut clause = message.lines().next().unwrap_or_default();
@@ -106,6 +115,19 @@ fn guarded<T, E: ToString>(kind: &str, call: impl FnOnce() -> Result<T, E>) -> R
         }
         format!("cannot be read as {kind}: {clause}")
     })
+}
+
+/// Suppresses the messages of panics in guarded calls. All other panics go to the previous hook.
+fn silence_guarded_panics() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let before = panic::take_hook();
+        panic::set_hook(Box::new(move |info| {
+            if !GUARDED.get() {
+                before(info);
+            }
+        }));
+    });
 }
 
 /// Returns the error of a file that cannot be read further.
