@@ -4,9 +4,7 @@ use std::ops::Range;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, Int64Type, UInt32Type, UInt64Type};
-use arrow_array::{
-    Array, ArrayRef, downcast_dictionary_array, downcast_integer_array, downcast_run_array,
-};
+use arrow_array::{Array, ArrayRef, downcast_dictionary_array, downcast_integer_array};
 use arrow_schema::DataType;
 
 use super::leaves::Step;
@@ -52,22 +50,15 @@ pub(super) fn visit<'a>(
     }
 }
 
-/// Returns the array and the index that hold the value of a row, also of a dictionary or of runs; `None` for null.
+/// Returns the array and the index that hold the value of a row, also of a dictionary; `None` for null.
 fn resolve(array: &dyn Array, row: usize) -> Option<(&dyn Array, usize)> {
     if row >= array.len() || array.is_null(row) {
         return None;
     }
-    match array.data_type() {
-        DataType::Dictionary(..) => downcast_dictionary_array!(
-            array => resolve(array.values(), array.key(row)?),
-            _ => None
-        ),
-        DataType::RunEndEncoded(..) => downcast_run_array!(
-            array => resolve(array.values(), array.get_physical_index(row)),
-            _ => None
-        ),
-        _ => Some((array, row)),
-    }
+    downcast_dictionary_array!(
+        array => resolve(array.values(), array.key(row)?),
+        _ => Some((array, row))
+    )
 }
 
 /// Returns the array and the range of the elements of the list in a row.
@@ -90,22 +81,6 @@ fn elements(array: &dyn Array, row: usize) -> Option<(&dyn Array, Range<usize>)>
             let start = list.value_offset_at(row);
             let length = usize::try_from(list.value_length()).ok()?;
             (list.values(), start..start + length)
-        }
-        DataType::ListView(_) => {
-            let list = array.as_list_view_opt::<i32>()?;
-            let start: i64 = list.value_offset(row).into();
-            (
-                list.values(),
-                range(start, start + i64::from(list.value_size(row)))?,
-            )
-        }
-        DataType::LargeListView(_) => {
-            let list = array.as_list_view_opt::<i64>()?;
-            let start = list.value_offset(row);
-            (
-                list.values(),
-                range(start, start.checked_add(list.value_size(row))?)?,
-            )
         }
         DataType::Map(..) => {
             let map = array.as_map_opt()?;

@@ -45,14 +45,11 @@ fn add_type(data_type: &DataType, path: String, route: Route, all: &mut (Vec<Lea
         DataType::List(element)
         | DataType::LargeList(element)
         | DataType::FixedSizeList(element, _)
-        | DataType::ListView(element)
-        | DataType::LargeListView(element)
         | DataType::Map(element, _) => {
             add(element, path + ".*", further(Step::Elements), all);
         }
-        // These types store the same values in another form.
+        // This type stores the same values in another form.
         DataType::Dictionary(_, values) => add_type(values, path, route, all),
-        DataType::RunEndEncoded(_, values) => add(values, path, route, all),
         _ => {
             all.0.push(Leaf {
                 other_name: path.clone(),
