@@ -50,8 +50,13 @@ pub(crate) fn build(given: Given<'_>) -> PyResult<()> {
     };
     if let Some(metadata) = given.get("metadata")? {
         let Ok(metadata) = metadata.cast::<PyDict>() else {
-            let message = format!("metadata={}: a dict is expected", metadata.repr()?);
-            return Err(Class::OptionType.error(py, message));
+            let what = "a dict is expected";
+            return Err(options::refused(
+                Class::OptionType,
+                &metadata,
+                "metadata",
+                what,
+            ));
         };
         for (key, value) in metadata {
             let [key, value] = [key.str()?.to_string(), value.str()?.to_string()];
@@ -66,8 +71,8 @@ pub(crate) fn build(given: Given<'_>) -> PyResult<()> {
 
 fn codec(object: &Bound<'_, PyAny>, name: &str) -> PyResult<Option<Codec>> {
     let Ok(given) = object.cast::<PyString>() else {
-        let message = format!("{name}={}: a name is expected", object.repr()?);
-        return Err(Class::OptionType.error(object.py(), message));
+        let what = "a name is expected";
+        return Err(options::refused(Class::OptionType, object, name, what));
     };
     match &*given.to_cow()? {
         "auto" => Ok(None),

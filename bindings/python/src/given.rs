@@ -66,13 +66,9 @@ impl<'py> Given<'py> {
             return Ok(false);
         };
         // Also accepts a boolean of NumPy.
-        match value.extract::<bool>() {
-            Ok(value) => Ok(value),
-            Err(_) => {
-                let message = format!("{name}={}: True or False is expected", value.repr()?);
-                Err(Class::OptionType.error(self.py(), message))
-            }
-        }
+        let flag = value.extract::<bool>();
+        let what = "True or False is expected";
+        flag.map_err(|_| options::refused(Class::OptionType, &value, name, what))
     }
 
     /// Returns the distance in bits: `k`.

@@ -12,21 +12,14 @@ use crate::errors::Class;
 /// Reads a distance in bits.
 pub(crate) fn distance(object: &Bound<'_, PyAny>, name: &str) -> PyResult<u32> {
     let number = integer(object).filter(|&number| number <= 128);
-    number.ok_or_else(|| {
-        let message = format!(
-            "{name}={}: a distance is a number of bits from 0 to 128",
-            shown(object)
-        );
-        by_kind(object).error(object.py(), message)
-    })
+    let what = "a distance is a number of bits from 0 to 128";
+    number.ok_or_else(|| refused(by_kind(object), object, name, what))
 }
 
 /// Reads a count.
 pub(crate) fn count(object: &Bound<'_, PyAny>, name: &str) -> PyResult<usize> {
-    integer(object).ok_or_else(|| {
-        let message = format!("{name}={}: a number from 0 is expected", shown(object));
-        by_kind(object).error(object.py(), message)
-    })
+    let what = "a number from 0 is expected";
+    integer(object).ok_or_else(|| refused(by_kind(object), object, name, what))
 }
 
 /// Reads a width of fingerprints.
@@ -45,10 +38,7 @@ pub(crate) fn similarity(object: &Bound<'_, PyAny>, name: &str) -> PyResult<f64>
         true => None,
         false => object.extract::<f64>().ok(),
     };
-    number.ok_or_else(|| {
-        let message = format!("{name}={}: a number is expected", shown(object));
-        Class::OptionType.error(object.py(), message)
-    })
+    number.ok_or_else(|| refused(Class::OptionType, object, name, "a number is expected"))
 }
 
 /// Returns an integer of Python or NumPy, if it is one in this range.
@@ -70,6 +60,11 @@ fn by_kind(object: &Bound<'_, PyAny>) -> Class {
         true => Class::Option,
         false => Class::OptionType,
     }
+}
+
+/// Returns the exception for the value of an argument: what is expected, or what is wrong with it.
+pub(crate) fn refused(class: Class, object: &Bound<'_, PyAny>, name: &str, what: &str) -> PyErr {
+    class.error(object.py(), format!("{name}={}: {what}", shown(object)))
 }
 
 fn shown(object: &Bound<'_, PyAny>) -> String {
@@ -104,13 +99,8 @@ pub(crate) fn bytes(object: &Bound<'_, PyAny>, name: &str) -> PyResult<u64> {
         true => Class::Option,
         false => by_kind(object),
     };
-    number.ok_or_else(|| {
-        let message = format!(
-            "{name}={}: pass bytes as a number, or with a unit as in \"4GB\"",
-            shown(object)
-        );
-        class.error(object.py(), message)
-    })
+    let what = "pass bytes as a number, or with a unit as in \"4GB\"";
+    number.ok_or_else(|| refused(class, object, name, what))
 }
 
 /// Reads the path of a file: a string or a path-like object.
@@ -129,10 +119,12 @@ pub(crate) fn temp_dir(object: &Bound<'_, PyAny>, name: &str) -> PyResult<PathBu
     let path = path(object)?;
     match path.is_dir() {
         true => Ok(path),
-        false => {
-            let message = format!("{name}={}: there is no such folder", shown(object));
-            Err(Class::FileMissing.error(object.py(), message))
-        }
+        false => Err(refused(
+            Class::FileMissing,
+            object,
+            name,
+            "there is no such folder",
+        )),
     }
 }
 

@@ -181,11 +181,8 @@ fn longest_first(given: &Given<'_>) -> PyResult<bool> {
         Ok("first") => Ok(false),
         Ok("longest") => Ok(true),
         _ => {
-            let message = format!(
-                "keep={}: \"first\" or \"longest\" is expected",
-                value.repr()?
-            );
-            Err(Class::Option.error(given.py(), message))
+            let what = "\"first\" or \"longest\" is expected";
+            Err(options::refused(Class::Option, &value, "keep", what))
         }
     }
 }

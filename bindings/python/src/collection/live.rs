@@ -54,11 +54,8 @@ impl Settings {
                 Ok("batch") => Sync::Batch,
                 Ok("never") => Sync::Never,
                 _ => {
-                    let message = format!(
-                        "sync={}: \"always\", \"batch\" or \"never\" is expected",
-                        sync.repr()?
-                    );
-                    return Err(Class::Option.error(given.py(), message));
+                    let what = "\"always\", \"batch\" or \"never\" is expected";
+                    return Err(options::refused(Class::Option, &sync, "sync", what));
                 }
             };
         }
