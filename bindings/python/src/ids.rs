@@ -1,10 +1,8 @@
 //! Reads ids from Python objects.
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{
-    Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
-};
-use arrow_array::{Array, ArrayRef};
+use arrow_array::types::UInt64Type;
+use arrow_array::{Array, ArrayRef, downcast_integer_array};
 use arrow_schema::DataType;
 use numpy::{PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::prelude::*;
@@ -98,31 +96,21 @@ fn arrow_ids(py: Python<'_>, chunks: &[ArrayRef]) -> PyResult<Ids> {
     }
     let mut numbers = Vec::new();
     for chunk in chunks {
-        let chunk: Vec<i64> = match kind {
-            DataType::Int64 => chunk.as_primitive::<Int64Type>().values().to_vec(),
-            DataType::Int32 => widened(chunk.as_primitive::<Int32Type>().values()),
-            DataType::Int16 => widened(chunk.as_primitive::<Int16Type>().values()),
-            DataType::Int8 => widened(chunk.as_primitive::<Int8Type>().values()),
-            DataType::UInt32 => widened(chunk.as_primitive::<UInt32Type>().values()),
-            DataType::UInt16 => widened(chunk.as_primitive::<UInt16Type>().values()),
-            DataType::UInt8 => widened(chunk.as_primitive::<UInt8Type>().values()),
-            _ => {
+        downcast_integer_array!(
+            chunk => for &number in chunk.values() {
+                let number = u64::try_from(i128::from(number));
+                numbers.push(number.map_err(|_| {
+                    let message = "ids: a number is negative; ids are numbers from 0, or strings";
+                    Class::Input.error(py, message)
+                })?);
+            },
+            kind => {
                 let message = format!("ids of the Arrow type {kind}: ids are integers or strings");
                 return Err(Class::InputType.error(py, message));
             }
-        };
-        numbers.extend(chunk);
+        );
     }
-    let numbers: Result<Vec<u64>, _> = numbers.into_iter().map(u64::try_from).collect();
-    let numbers = numbers.map_err(|_| {
-        let message = "ids: a number is negative; ids are numbers from 0, or strings";
-        Class::Input.error(py, message)
-    })?;
     Ok(Ids::Numbers(Column::Owned(numbers)))
-}
-
-fn widened<T: Copy + Into<i64>>(values: &[T]) -> Vec<i64> {
-    values.iter().map(|&value| value.into()).collect()
 }
 
 fn list_ids(object: &Bound<'_, PyAny>) -> PyResult<Ids> {
