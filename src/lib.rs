@@ -109,7 +109,8 @@ mod options_error;
 pub mod set;
 mod setters;
 pub mod summary;
-mod threads;
+#[doc(hidden)]
+pub mod threads;
 pub mod watch;
 
 pub use builder::{BuildOptions, IndexBuilder};

@@ -1,13 +1,15 @@
-//! Work on the threads of the current pool.
+//! Work on the threads of the current pool, and pools that are kept.
 //!
 //! Shared work is slow to compile, because each closure passed to a pool brings its own copy of the pool's code. This
 //! module compiles that code once, for all callers.
 
+use std::io;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 use rayon::prelude::*;
+use rayon::{ThreadPool, ThreadPoolBuilder};
 
 /// Calls `work` with each number below `count`, on all threads of the current pool.
 pub(crate) fn for_each(count: usize, work: &(dyn Fn(usize) + Sync)) {
@@ -142,6 +144,49 @@ impl<T: Send + 'static> Background<T> {
 
 fn spawn(work: Box<dyn FnOnce() + Send>) -> JoinHandle<()> {
     std::thread::spawn(work)
+}
+
+/// The most pools that are kept for later calls.
+const MOST_KEPT: usize = 8;
+
+/// The process that owns the pools, and the pools that are kept for later calls, with the requested numbers of threads.
+type Pools = (u32, Vec<(usize, Arc<ThreadPool>)>);
+
+/// Returns a pool for a call of another language: for 0, the one with as many threads as the processor runs at a time,
+/// which all such calls share. Otherwise one with `threads` threads, which is not shared meanwhile.
+///
+/// # Errors
+/// The threads cannot be started.
+pub fn pool(threads: usize) -> io::Result<Arc<ThreadPool>> {
+    static POOLS: Mutex<Pools> = Mutex::new((0, Vec::new()));
+    let mut pools = lock(&POOLS);
+    let (of, kept) = &mut *pools;
+    let process = std::process::id();
+    if *of != process {
+        // After a fork, the child does not have the threads, and dropping the pools would wait for them.
+        std::mem::forget(std::mem::take(kept));
+        *of = process;
+    }
+    // An unused pool can only be taken under the lock.
+    let is_free = |pool: &Arc<ThreadPool>| threads == 0 || Arc::strong_count(pool) == 1;
+    let found = kept
+        .iter()
+        .find(|(of, pool)| *of == threads && is_free(pool));
+    if let Some((_, pool)) = found {
+        return Ok(Arc::clone(pool));
+    }
+    // Only calls that share a pool wait until it is built.
+    let held = (threads == 0).then_some(pools);
+    let pool = ThreadPoolBuilder::new()
+        .num_threads(threads)
+        .thread_name(|number| format!("simidx-{number}"))
+        .build();
+    let pool = Arc::new(pool.map_err(io::Error::other)?);
+    let (_, kept) = &mut *held.unwrap_or_else(|| lock(&POOLS));
+    if threads == 0 || kept.len() < MOST_KEPT {
+        kept.push((threads, Arc::clone(&pool)));
+    }
+    Ok(pool)
 }
 
 /// Locks a mutex whose contents no panic can have left half changed.

@@ -1,22 +1,16 @@
 //! Long work: its threads, and its progress.
 
 use std::ffi::{CString, c_char, c_void};
-use std::io;
 use std::mem::offset_of;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-
-use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::border::{self, Options};
 use crate::status::{Failure, Result};
 
 /// The most threads of a call.
 const MOST_THREADS: u32 = 1024;
-
-/// The most pools of threads that are kept for later calls.
-const MOST_KEPT: usize = 8;
 
 /// A function of the caller that is called with the progress of long work: `done` of `total` in a stage, whose name is
 /// a string that is valid during the call. `total` is 0 if it is not known. Return 0 to continue. Any other value stops:
@@ -146,45 +140,6 @@ impl Work {
 
     /// Runs work on a pool of threads.
     pub(crate) fn run<T: Send>(&self, work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
-        pool(self.threads)?.install(work)
+        simidx::threads::pool(self.threads)?.install(work)
     }
-}
-
-/// The process that owns the pools, and the pools that are kept for later calls, with the requested numbers of threads.
-type Pools = (u32, Vec<(usize, Arc<ThreadPool>)>);
-
-static POOLS: Mutex<Pools> = Mutex::new((0, Vec::new()));
-
-/// Returns a pool: for 0, the one with as many threads as the processor runs at a time, which all such calls share.
-/// Otherwise one with `threads` threads, which is not shared meanwhile.
-fn pool(threads: usize) -> Result<Arc<ThreadPool>> {
-    let lock = || POOLS.lock().unwrap_or_else(PoisonError::into_inner);
-    let mut pools = lock();
-    let (of, kept) = &mut *pools;
-    let process = std::process::id();
-    if *of != process {
-        // After a fork, the child does not have the threads, and dropping the pools would wait for them.
-        std::mem::forget(std::mem::take(kept));
-        *of = process;
-    }
-    // An unused pool can only be taken under the lock.
-    let is_free = |pool: &Arc<ThreadPool>| threads == 0 || Arc::strong_count(pool) == 1;
-    let found = kept
-        .iter()
-        .find(|(of, pool)| *of == threads && is_free(pool));
-    if let Some((_, pool)) = found {
-        return Ok(Arc::clone(pool));
-    }
-    // Only calls that share a pool wait until it is built.
-    let held = (threads == 0).then_some(pools);
-    let pool = ThreadPoolBuilder::new()
-        .num_threads(threads)
-        .thread_name(|number| format!("simidx-{number}"))
-        .build();
-    let pool = Arc::new(pool.map_err(io::Error::other)?);
-    let (_, kept) = &mut *held.unwrap_or_else(lock);
-    if threads == 0 || kept.len() < MOST_KEPT {
-        kept.push((threads, Arc::clone(&pool)));
-    }
-    Ok(pool)
 }

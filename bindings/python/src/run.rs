@@ -1,7 +1,6 @@
 //! Long work: without the interpreter, on other threads, and stopped by Ctrl-C.
 
 use std::any::Any;
-use std::io;
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
@@ -11,7 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 use pyo3::prelude::*;
-use rayon::{ThreadPool, ThreadPoolBuilder};
+use rayon::ThreadPool;
 
 use crate::errors::{Class, Failure};
 
@@ -242,9 +241,6 @@ fn tell(py: Python<'_>, how: &How, watch: &Watch, seen: &mut Option<Progress>) -
     Ok(())
 }
 
-/// The process that owns the pools, and the idle pools, with the requested numbers of threads.
-type Pools = (u32, Vec<(usize, Arc<ThreadPool>)>);
-
 /// Returns the pool of a call: the one with as many threads as the processor runs at a time, shared by all calls that
 /// do not give a number; other calls have their own threads while they run.
 fn pool(py: Python<'_>, threads: Option<usize>) -> PyResult<Arc<ThreadPool>> {
@@ -253,40 +249,7 @@ fn pool(py: Python<'_>, threads: Option<usize>) -> PyResult<Arc<ThreadPool>> {
         let message = format!("threads={count}: at most {MOST_THREADS} are possible");
         return Err(Class::Option.error(py, message));
     }
-    // Exceptions are created outside the lock, since that may run any code.
-    kept_pool(count).map_err(|error| Failure::from(io::Error::other(error)).raise(py))
-}
-
-fn kept_pool(count: usize) -> Result<Arc<ThreadPool>, rayon::ThreadPoolBuildError> {
-    static POOLS: Mutex<Pools> = Mutex::new((0, Vec::new()));
-    let mut pools = lock(&POOLS);
-    let (of, kept) = &mut *pools;
-    let process = std::process::id();
-    if *of != process {
-        // After a fork, the child does not have the threads, and dropping the pools would wait for them.
-        std::mem::forget(std::mem::take(kept));
-        *of = process;
-    }
-    let known = kept.iter().find(|(of, _)| *of == count);
-    let is_new = known.is_none();
-    // An unused pool can only be taken under the lock.
-    if let Some((_, pool)) = known
-        && (count == 0 || Arc::strong_count(pool) == 1)
-    {
-        return Ok(Arc::clone(pool));
-    }
-    let pool = ThreadPoolBuilder::new()
-        .num_threads(count)
-        .thread_name(|number| format!("simidx-{number}"))
-        .build();
-    let pool = Arc::new(pool?);
-    // One pool for each requested number is kept, unless it has more threads than the processor runs at a time.
-    let most = thread::available_parallelism().map_or(0, usize::from);
-    if is_new && count <= most {
-        kept.retain(|&(of, _)| of == 0 || count == 0);
-        kept.push((count, Arc::clone(&pool)));
-    }
-    Ok(pool)
+    simidx::threads::pool(count).map_err(|error| Failure::from(error).raise(py))
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
