@@ -7,7 +7,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use bytes::Bytes;
-use hyper::header::HeaderValue;
 use simidx::set::Question;
 use simidx::set::SetScratch;
 use simidx::{Error, Fingerprints, IdBuf, Set};
@@ -17,7 +16,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use crate::options::Hook;
 use crate::problem::Problem;
 use crate::request::What;
-use crate::source::{Source, header_of, of_library};
+use crate::source::{Source, name_of, of_library};
 use crate::state::{App, Generation};
 
 /// A query with its search options.
@@ -213,7 +212,7 @@ pub(crate) struct Answered {
     /// Number of answers in which the query's own id is among the ids at distance 0.
     pub(crate) own_id_count: usize,
     /// The generation of the records that the first answer comes from, if the source names it.
-    pub(crate) generation: Option<HeaderValue>,
+    pub(crate) generation: Option<String>,
     /// The memory of all parts.
     pub(crate) taken: Taken,
 }
@@ -363,7 +362,7 @@ fn search_store(
             .answer(query, question, id_bytes)
             .map_err(of_library)?;
         if writer.out.generation.is_none() {
-            writer.out.generation = header_of(store, found.change_count);
+            writer.out.generation = Some(name_of(store, found.change_count));
         }
         writer.begin(number);
         for near in found.value {

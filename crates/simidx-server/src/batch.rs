@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use hyper::StatusCode;
-use hyper::header::HeaderValue;
 use simidx::set::Question;
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 
@@ -157,13 +156,10 @@ impl Batch {
 
     /// Returns the generation of the records that an answer comes from; `parts` are its first parts. The generation of
     /// a store is determined by the search, or now if nothing was searched.
-    fn name_of<'a>(
-        &self,
-        parts: impl IntoIterator<Item = &'a mut Answered>,
-    ) -> Option<HeaderValue> {
+    fn name_of<'a>(&self, parts: impl IntoIterator<Item = &'a mut Answered>) -> String {
         let own = parts.into_iter().find_map(|part| part.generation.take());
         own.or_else(|| self.generation.name.clone())
-            .or_else(|| self.generation.source.name())
+            .unwrap_or_else(|| self.generation.source.generation())
     }
 
     /// Answers all queries, in parts that are not copied, because they may be long. Also returns the generation of the
@@ -171,7 +167,7 @@ impl Batch {
     ///
     /// # Errors
     /// The reason why a query has no answer.
-    pub(crate) async fn whole(self) -> Result<(Vec<Answered>, Option<HeaderValue>), Problem> {
+    pub(crate) async fn whole(self) -> Result<(Vec<Answered>, String), Problem> {
         if self.is_cheap() {
             let (mut answered, outcome) = self.chunk(0..self.queries.len());
             outcome?;
@@ -195,7 +191,7 @@ impl Batch {
     pub(crate) async fn lines(
         self,
         trouble: Option<Problem>,
-    ) -> Result<(mpsc::Receiver<Bytes>, Option<HeaderValue>), Problem> {
+    ) -> Result<(mpsc::Receiver<Bytes>, String), Problem> {
         let mut chunks = Chunks::start(self)?;
         let mut first = chunks.next().await;
         if let Some((answered, Err(problem))) = &first

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
-use hyper::header::HeaderValue;
 use hyper::{Method, StatusCode};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -17,7 +16,7 @@ use crate::call::{Answer, Call};
 use crate::problem::Problem;
 use crate::request::{self, What, shown};
 use crate::response::{self, JSON, NDJSON, of_generation, whole};
-use crate::source::header_of;
+use crate::source::name_of;
 use crate::state::{App, Generation};
 
 /// Largest number of lines that are added before the disk is synchronised.
@@ -221,7 +220,8 @@ pub(crate) async fn add(mut call: Call) -> Answer {
             };
             lines.out += &format!("{last}\n");
         }
-        let name = lines.generation.or_else(|| generation.source.name());
+        let name = lines.generation;
+        let name = name.unwrap_or_else(|| generation.source.generation());
         Ok((lines.allowance.sent(lines.out), name))
     });
     let (answer, name) = answer.await?;
@@ -238,7 +238,7 @@ struct Lines<'s> {
     out: String,
     count: usize,
     /// The generation of the store after the last addition.
-    generation: Option<HeaderValue>,
+    generation: Option<String>,
 }
 
 impl Lines<'_> {
@@ -301,7 +301,7 @@ impl Lines<'_> {
         if !matches!(outcome, Err(Error::Journal(_))) {
             self.out += &lines;
             self.count += count;
-            let generation = last.and_then(|last| header_of(store, last));
+            let generation = last.map(|last| name_of(store, last));
             self.generation = generation.or(self.generation.take());
         }
         let next = numbers.get(count).or(numbers.last());
@@ -340,7 +340,7 @@ pub(crate) async fn one(call: Call) -> Answer {
             let detail = format!("no record has the id {}", shown(&id));
             Problem::not_found("unknown-id", detail)
         };
-        let name = header_of(&store, change_count);
+        let name = name_of(&store, change_count);
         Ok((object.ok_or_else(unknown)?, name))
     });
     let (object, name) = answer.await?;

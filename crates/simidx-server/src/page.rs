@@ -109,7 +109,7 @@ pub(crate) async fn page(
         headers.insert(CONTENT_SECURITY_POLICY, policy);
     }
     headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
-    Ok(of_generation(response, generation.source.name()))
+    Ok(of_generation(response, generation.source.generation()))
 }
 
 /// Returns the form with the values that were sent.

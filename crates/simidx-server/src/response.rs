@@ -97,11 +97,8 @@ pub(crate) fn json(value: &serde_json::Value) -> Response<Content> {
 }
 
 /// Adds the header with the generation.
-pub(crate) fn of_generation(
-    mut response: Response<Content>,
-    name: Option<HeaderValue>,
-) -> Response<Content> {
-    let name = name.map(|name| (GENERATION, name));
+pub(crate) fn of_generation(mut response: Response<Content>, name: String) -> Response<Content> {
+    let name = HeaderValue::try_from(name).map(|name| (GENERATION, name));
     response.headers_mut().extend(name);
     response
 }

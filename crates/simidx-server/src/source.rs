@@ -3,7 +3,6 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use hyper::header::HeaderValue;
 use serde_json::{Value, json};
 use simidx::set::Question;
 use simidx::{Error, Id, IdKind, Set, Width};
@@ -70,11 +69,6 @@ impl Source {
             }
             Source::Store(store) => name_of(store, store.change_count()),
         }
-    }
-
-    /// Returns [`Source::generation`] as a header value.
-    pub(crate) fn name(&self) -> Option<HeaderValue> {
-        HeaderValue::try_from(self.generation()).ok()
     }
 
     /// Returns the fingerprints of all records that have an id, ascending and distinct.
@@ -180,13 +174,8 @@ impl Source {
 
 /// Returns the generation of a collection after `change_count` changes. The number alone would be ambiguous, because
 /// changes that a crash has lost had numbers too.
-fn name_of(store: &Collection, change_count: u64) -> String {
+pub(crate) fn name_of(store: &Collection, change_count: u64) -> String {
     format!("{:016x}-{change_count:016x}", store.opening())
-}
-
-/// Returns the generation of a collection as a header value.
-pub(crate) fn header_of(store: &Collection, change_count: u64) -> Option<HeaderValue> {
-    HeaderValue::try_from(name_of(store, change_count)).ok()
 }
 
 /// Converts an error of a collection to one of the library.

@@ -7,7 +7,6 @@ use std::time::{Duration, Instant, SystemTime};
 
 use arc_swap::ArcSwap;
 use hyper::StatusCode;
-use hyper::header::HeaderValue;
 use rayon::ThreadPool;
 use serde_json::Value;
 use simidx::Set;
@@ -129,8 +128,8 @@ pub(crate) struct Served {
 /// A version of an index, with the fingerprinter for its queries.
 pub(crate) struct Generation {
     pub(crate) source: Source,
-    /// The name of an immutable version as a header value.
-    pub(crate) name: Option<HeaderValue>,
+    /// The name of an immutable version.
+    pub(crate) name: Option<String>,
     fingerprinter: Result<Arc<ParallelFingerprinter>, Problem>,
     /// Largest size of a normalised text in bytes.
     max_text: usize,
@@ -416,7 +415,7 @@ impl App {
             source.cost(Question::Within(distance));
         }
         let name = match &source {
-            Source::Files(_) => source.name(),
+            Source::Files(_) => Some(source.generation()),
             Source::Store(_) => None,
         };
         Generation {
