@@ -100,23 +100,6 @@ pub(crate) fn map_parts_mut<T: Send, U: Send>(
     })
 }
 
-/// Calls `work` on up to `threads` new threads, as many as the system can start, and meanwhile `here` on this one.
-///
-/// # Panics
-/// If no thread can be started.
-pub(crate) fn beside(threads: usize, work: &(dyn Fn() + Sync), here: &mut dyn FnMut()) {
-    std::thread::scope(|scope| {
-        for number in 0..threads {
-            if let Err(error) = std::thread::Builder::new().spawn_scoped(scope, work) {
-                // Threads that have started would wait for this one forever.
-                assert!(number > 0, "no thread can be started: {error}");
-                break;
-            }
-        }
-        here();
-    });
-}
-
 /// Work on its own thread, and its result.
 #[derive(Debug)]
 pub(crate) struct Background<T> {
@@ -242,12 +225,5 @@ mod tests {
         );
         assert!(matches!(made, Err(100 | 50_100)));
         assert!(visited.into_inner().unwrap() < items.len());
-    }
-
-    #[test]
-    fn threads_work_beside_this_one() {
-        let (work, mut here) = (Mutex::new(0), 0);
-        beside(3, &|| *lock(&work) += 1, &mut || here += 1);
-        assert_eq!((work.into_inner().unwrap(), here), (3, 1));
     }
 }

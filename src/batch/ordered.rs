@@ -1,16 +1,17 @@
 //! Work on several threads whose results arrive in the order of the tasks.
 
-use std::collections::VecDeque;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread;
 
 use crate::error::Result;
-use crate::threads::{beside, lock};
+use crate::threads::lock;
 
 /// The most tasks that may be ahead of the one whose results are being taken.
 const TASKS_AHEAD: usize = 64;
 
-/// The most lists of results of one task that may wait to be taken.
-const LISTS_AHEAD: usize = 2;
+/// The most lists of results of one task that may wait to be taken; its end is one of them.
+const LISTS_AHEAD: usize = 3;
 
 /// The callback that takes a task's results, list after list. It may take a list or drain it.
 pub(super) type Give<'a, T> = &'a mut dyn FnMut(&mut Vec<T>) -> Result<()>;
@@ -37,166 +38,80 @@ pub(super) fn in_order<'w, T: Send>(
             take(&mut Vec::new())
         });
     }
-    let queue = Queue {
-        state: Mutex::new(State {
-            next: 0,
-            first: 0,
-            begun: VecDeque::new(),
-            is_over: false,
-        }),
-        count,
-        news: Condvar::new(),
-        early: Condvar::new(),
-        room: [const { Condvar::new() }; TASKS_AHEAD],
-    };
-    let mut result = Ok(());
-    beside(threads, &|| queue.work(new_worker), &mut || {
-        // Wakes threads that wait for room, so that they stop.
-        let _end = End(&queue);
-        result = queue.take_all(take);
-    });
-    result
-}
-
-/// The tasks and the results that wait to be taken.
-struct Queue<T> {
-    state: Mutex<State<T>>,
-    count: usize,
-    /// Signals that there are results to take.
-    news: Condvar,
-    /// Signals that a task may begin.
-    early: Condvar,
-    /// Signals that there is room for a list of a task, by the task's number modulo the number of tasks that may be
-    /// ahead.
-    room: [Condvar; TASKS_AHEAD],
-}
-
-struct State<T> {
-    /// The next task to begin.
-    next: usize,
-    /// The task whose results are being taken.
-    first: usize,
-    /// The results of the tasks from `first` to `next`.
-    begun: VecDeque<Results<T>>,
-    /// Whether results are no longer taken, or a thread has panicked.
-    is_over: bool,
-}
-
-/// The waiting results of one task.
-struct Results<T> {
-    lists: VecDeque<Vec<T>>,
-    end: Option<Result<()>>,
-}
-
-/// Ends the work when it goes out of scope.
-struct End<'a, T>(&'a Queue<T>);
-
-impl<T> Drop for End<'_, T> {
-    fn drop(&mut self) {
-        lock(&self.0.state).is_over = true;
-        self.0.news.notify_all();
-        self.0.early.notify_all();
-        self.0.room.iter().for_each(Condvar::notify_all);
-    }
-}
-
-impl<T> State<T> {
-    fn of(&mut self, task: usize) -> &mut Results<T> {
-        let number = task - self.first;
-        &mut self.begun[number]
-    }
-}
-
-impl<T: Send> Queue<T> {
-    /// Waits until the work is over or `holds` is false.
-    fn wait_while(
-        &self,
-        change: &Condvar,
-        holds: impl Fn(&mut State<T>) -> bool,
-    ) -> MutexGuard<'_, State<T>> {
-        let goes_on = |state: &mut State<T>| !state.is_over && holds(state);
-        let waited = change.wait_while(lock(&self.state), goes_on);
-        waited.unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Runs tasks until none is left.
-    fn work<'w>(&self, new_worker: &(dyn Fn() -> Worker<'w, T> + Sync)) {
-        let on_panic = End(self);
-        let mut worker = new_worker();
-        while let Some(task) = self.begin() {
-            let ended = worker(task, &mut |list| self.give(task, list));
-            let mut state = lock(&self.state);
-            if !state.is_over {
-                state.of(task).end = Some(ended);
-                self.news.notify_one();
+    let next = Mutex::new(0);
+    let (begun, tasks) = sync_channel(TASKS_AHEAD);
+    thread::scope(|scope| {
+        for number in 0..threads {
+            let (begun, next) = (begun.clone(), &next);
+            let work = move || run_tasks(count, next, &begun, new_worker());
+            if let Err(error) = thread::Builder::new().spawn_scoped(scope, work) {
+                assert!(number > 0, "no thread can be started: {error}");
+                break;
             }
         }
-        std::mem::forget(on_panic);
-    }
+        // Only the threads hold it, so that the taker sees when the last one has ended.
+        drop(begun);
+        take_all(tasks, take)
+    })
+}
 
-    /// Returns the next task as soon as it may begin; `None` at the end.
-    fn begin(&self) -> Option<usize> {
-        let is_early = |state: &mut State<T>| {
-            state.next < self.count && state.next >= state.first + TASKS_AHEAD
-        };
-        let mut state = self.wait_while(&self.early, is_early);
-        if state.next == self.count || state.is_over {
-            return None;
-        }
-        state.begun.push_back(Results {
-            lists: VecDeque::new(),
-            end: None,
-        });
-        state.next += 1;
-        Some(state.next - 1)
-    }
+/// A message of a task: some results, or its end.
+enum Sent<T> {
+    List(Vec<T>),
+    End(Result<()>),
+}
 
-    /// Queues a list of a task as soon as there is room.
-    fn give(&self, task: usize, list: &mut Vec<T>) -> Result<()> {
-        let is_full = |state: &mut State<T>| state.of(task).lists.len() >= LISTS_AHEAD;
-        let mut state = self.wait_while(&self.room[task % TASKS_AHEAD], is_full);
-        if state.is_over {
+/// Runs tasks until none is left, or until the results are no longer taken.
+fn run_tasks<T>(
+    count: usize,
+    next: &Mutex<usize>,
+    begun: &SyncSender<Receiver<Sent<T>>>,
+    mut worker: Worker<'_, T>,
+) {
+    while let Some((task, sender)) = begin(count, next, begun) {
+        let ended = worker(task, &mut |list| {
+            let sent = sender.send(Sent::List(std::mem::take(list)));
             // Ends the task; this error is not reported.
-            return Err(std::io::Error::from(std::io::ErrorKind::BrokenPipe).into());
+            sent.map_err(|_| std::io::Error::from(std::io::ErrorKind::BrokenPipe).into())
+        });
+        if sender.send(Sent::End(ended)).is_err() {
+            return;
         }
-        let lists = &mut state.of(task).lists;
-        lists.push_back(std::mem::take(list));
-        self.news.notify_one();
-        Ok(())
     }
+}
 
-    /// Passes the results of all tasks to `take`.
-    fn take_all(&self, take: Give<'_, T>) -> Result<()> {
-        let is_missing = |state: &mut State<T>| {
-            let results = state.begun.front();
-            results.is_none_or(|results| results.lists.is_empty() && results.end.is_none())
-        };
-        for _ in 0..self.count {
-            let end = loop {
-                let mut state = self.wait_while(&self.news, is_missing);
-                let Some(results) = state.begun.front_mut() else {
-                    // A thread has panicked; the scope of the threads passes that on.
-                    return Ok(());
-                };
-                let list = results.lists.pop_front();
-                if list.is_none() {
-                    let Some(end) = results.end.take() else {
-                        return Ok(());
-                    };
-                    state.begun.pop_front();
-                    state.first += 1;
-                    self.early.notify_one();
-                    break end;
-                }
-                self.room[state.first % TASKS_AHEAD].notify_one();
-                drop(state);
-                take(&mut list.unwrap_or_default())?;
-            };
-            end?;
-            take(&mut Vec::new())?;
-        }
-        Ok(())
+/// Returns the next task as soon as it may begin, and where to send its results; `None` at the end.
+fn begin<T>(
+    count: usize,
+    next: &Mutex<usize>,
+    begun: &SyncSender<Receiver<Sent<T>>>,
+) -> Option<(usize, SyncSender<Sent<T>>)> {
+    // Held while the receiver is sent, so that receivers arrive in the order of the tasks.
+    let mut next = lock(next);
+    let task = *next;
+    if task == count {
+        return None;
     }
+    let (sender, results) = sync_channel(LISTS_AHEAD);
+    begun.send(results).ok()?;
+    *next += 1;
+    Some((task, sender))
+}
+
+/// Passes the results of all tasks to `take`. The threads stop when the receivers are dropped.
+fn take_all<T>(tasks: Receiver<Receiver<Sent<T>>>, take: Give<'_, T>) -> Result<()> {
+    for results in tasks {
+        loop {
+            match results.recv() {
+                Ok(Sent::List(mut list)) => take(&mut list)?,
+                Ok(Sent::End(ended)) => break ended?,
+                // The thread has panicked; the scope of the threads passes that on.
+                Err(_) => return Ok(()),
+            }
+        }
+        take(&mut Vec::new())?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]
