@@ -160,7 +160,7 @@ impl<'a> Assembler<'a> {
             (id_parameters, string_code) = ids.write(&mut self.file, &space, reporter)?;
         }
         if let Some(counts) = first.as_mut().and_then(|first| first.block_counts.as_mut()) {
-            self.file.begin(Kind::BlockCounts, 0)?;
+            self.file.begin(Kind::BlockCounts, 0, 0)?;
             counts.read(2, |counts| self.file.write(counts))?;
             self.file.end();
         }
@@ -221,7 +221,7 @@ fn rearrange<F: Fingerprint>(
 
 /// Writes a section that does not belong to a table.
 fn write_section(file: &mut SectionWriter<'_>, kind: Kind, bytes: &[u8]) -> Result<()> {
-    file.begin(kind, 0)?;
+    file.begin(kind, 0, 0)?;
     file.write(bytes)?;
     file.end();
     Ok(())

@@ -62,21 +62,10 @@ impl<'a> SectionWriter<'a> {
         std::mem::take(&mut self.records)
     }
 
-    /// Starts a section that is not paged; [`SectionWriter::end`] must follow its bytes.
-    pub(super) fn begin(&mut self, kind: Kind, table: usize) -> io::Result<()> {
-        self.begin_with_len(kind, table, 0)
-    }
-
-    /// Starts a section; its length matters only if it is paged.
-    fn begin_with_len(&mut self, kind: Kind, table: usize, len: u64) -> io::Result<()> {
-        // The caller sets the alignment for sections of a table in lines.
-        self.align(kind.alignment(self.block_size, len, 0))?;
-        self.begin_here(kind, table);
-        Ok(())
-    }
-
-    /// Starts a section at the current end of the file.
-    fn begin_here(&mut self, kind: Kind, table: usize) {
+    /// Starts a section; [`SectionWriter::end`] must follow its bytes. `size` matters for some kinds
+    /// ([`Kind::alignment`]).
+    pub(super) fn begin(&mut self, kind: Kind, table: usize, size: u64) -> io::Result<()> {
+        self.align(kind.alignment(self.block_size, size))?;
         self.hasher.reset();
         self.records.push(SectionRecord {
             kind,
@@ -85,6 +74,7 @@ impl<'a> SectionWriter<'a> {
             offset: self.offset,
             len: 0,
         });
+        Ok(())
     }
 
     /// Ends the open section. Its checksum goes into the record if the kind requires that.
@@ -97,43 +87,21 @@ impl<'a> SectionWriter<'a> {
         }
     }
 
-    /// Starts a paged section with a payload of `payload_len` bytes (spec, section 3.5).
+    /// Starts a section with page checksums (spec, section 3.5). `size` is the length of its payload, or for a section
+    /// of a table the number of fingerprints.
     pub(super) fn begin_paged(
         &mut self,
         kind: Kind,
-        payload_len: u64,
-        temp: &TempSpace,
-    ) -> io::Result<PagedSection<'_, 'a>> {
-        let len = paged_len(payload_len).unwrap_or(u64::MAX);
-        self.begin_with_len(kind, 0, len)?;
-        Ok(self.pages(kind, 0, temp))
-    }
-
-    /// Starts a section of a head, a payload and page checksums, which also has a checksum as a whole.
-    pub(super) fn begin_with_pages(
-        &mut self,
-        kind: Kind,
-        temp: &TempSpace,
-    ) -> io::Result<PagedSection<'_, 'a>> {
-        self.begin(kind, 0)?;
-        Ok(self.pages(kind, 0, temp))
-    }
-
-    /// Starts a paged section of a table with this many fingerprints.
-    pub(super) fn begin_table_pages(
-        &mut self,
-        kind: Kind,
         table: usize,
-        fingerprint_count: u64,
+        size: u64,
         temp: &TempSpace,
     ) -> io::Result<PagedSection<'_, 'a>> {
-        self.align(kind.alignment(self.block_size, 0, fingerprint_count))?;
-        self.begin_here(kind, table);
-        Ok(self.pages(kind, table, temp))
-    }
-
-    fn pages(&mut self, kind: Kind, table: usize, temp: &TempSpace) -> PagedSection<'_, 'a> {
-        PagedSection {
+        let size = match kind.is_of_table() {
+            true => size,
+            false => paged_len(size).unwrap_or(u64::MAX),
+        };
+        self.begin(kind, table, size)?;
+        Ok(PagedSection {
             file: self,
             kind,
             table,
@@ -141,7 +109,7 @@ impl<'a> SectionWriter<'a> {
             page: Hasher::new(),
             page_len: 0,
             checksums: temp.spool(),
-        }
+        })
     }
 }
 

@@ -35,7 +35,7 @@ impl SketchSpool {
     ) -> io::Result<()> {
         let len = self.parameters.sketch_len();
         let count = self.sketches.len() / len as u64;
-        let mut section = file.begin_with_pages(Kind::SKETCHES, temp)?;
+        let mut section = file.begin_paged(Kind::SKETCHES, 0, 0, temp)?;
         section.write_head(&self.parameters.encode(count))?;
         self.sketches
             .read(len, |sketches| section.write(sketches))?;

@@ -65,7 +65,7 @@ pub(super) fn write<F: Fingerprint>(
         return lines::write(file, request, values, temp, reporter);
     };
     reporter.begin(Stage::EncodeTable(request.number), values.len())?;
-    file.begin(Kind::Blocks, request.number)?;
+    file.begin(Kind::Blocks, request.number, 0)?;
     let mut blocks = Blocks {
         file: &mut *file,
         code: &code,
@@ -253,7 +253,7 @@ impl KeySections {
         table: usize,
         file: &mut SectionWriter<'_>,
     ) -> Result<()> {
-        file.begin(Kind::KeyGroups, table)?;
+        file.begin(Kind::KeyGroups, table, 0)?;
         self.groups.read(1, |bytes| file.write(bytes))?;
         file.end();
         Ok(())
@@ -265,7 +265,7 @@ impl KeySections {
         table: usize,
         file: &mut SectionWriter<'_>,
     ) -> Result<()> {
-        file.begin(Kind::KeyEntries, table)?;
+        file.begin(Kind::KeyEntries, table, 0)?;
         self.entries.read(1, |bytes| file.write(bytes))?;
         file.end();
         Ok(())

@@ -92,13 +92,12 @@ impl Kind {
         kinds.find(|kind| kind.code() == code)
     }
 
-    /// Returns the alignment of a section of `len` bytes in a file of `fingerprint_count` fingerprints.
-    pub(crate) fn alignment(self, block_size: u32, len: u64, fingerprint_count: u64) -> u64 {
+    /// Returns the alignment of a section. For a paged one of a table, `size` is the number of fingerprints, because the
+    /// number of lines is not known when the section begins; for other paged ones, it is the length of the section.
+    pub(crate) fn alignment(self, block_size: u32, size: u64) -> u64 {
         match self {
-            // The number of lines is not known when the section begins.
-            Kind::Lines | Kind::LowBits => paged_alignment(fingerprint_count),
             Kind::Blocks => u64::from(block_size).min(MAX_BLOCK_ALIGNMENT),
-            _ if self.is_paged() => paged_alignment(len),
+            _ if self.is_paged() => paged_alignment(size),
             _ => SECTION_ALIGNMENT,
         }
     }
@@ -266,8 +265,8 @@ pub(crate) fn payload_len(section_len: u64) -> Option<u64> {
 }
 
 /// Returns the alignment of a paged section: with several pages, it starts at a page of memory.
-fn paged_alignment(section_len: u64) -> u64 {
-    if section_len > PAGE_LEN as u64 + CHECKSUM_LEN {
+fn paged_alignment(size: u64) -> u64 {
+    if size > PAGE_LEN as u64 + CHECKSUM_LEN {
         PAGE_LEN as u64
     } else {
         SECTION_ALIGNMENT

@@ -344,8 +344,11 @@ fn check_place(
     directory_offset: u64,
 ) -> Result<u64, FormatError> {
     let kind = record.kind;
-    let (block_size, count) = (directory.block_size, directory.fingerprint_count);
-    let start = align(end, kind.alignment(block_size, record.len, count));
+    let size = match kind.is_of_table() {
+        true => directory.fingerprint_count,
+        false => record.len,
+    };
+    let start = align(end, kind.alignment(directory.block_size, size));
     let next = record.offset.checked_add(record.len);
     let next = next.filter(|&next| next <= directory_offset && start == Some(record.offset));
     match next {

@@ -215,7 +215,7 @@ impl<'w, 'a> PackedSection<'w, 'a> {
     ) -> io::Result<Self> {
         let payload_len = (count * u64::from(bits)).div_ceil(8);
         Ok(PackedSection {
-            section: file.begin_paged(kind, payload_len, temp)?,
+            section: file.begin_paged(kind, 0, payload_len, temp)?,
             bits,
             writer: BitWriter::new(),
             waiting: 0,

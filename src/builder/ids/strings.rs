@@ -38,7 +38,7 @@ pub(super) fn write(
         PackedSection::begin(file, Kind::BucketOffsets, offsets, id_bits, &space.temp)?;
     for_each_number(&mut buckets.offsets, |offset| section.push(offset))?;
     section.end()?;
-    let mut section = file.begin_paged(Kind::Buckets, buckets.bytes.len(), &space.temp)?;
+    let mut section = file.begin_paged(Kind::Buckets, 0, buckets.bytes.len(), &space.temp)?;
     buckets.bytes.read(1, |bytes| section.write(bytes))?;
     section.end()?;
     if with_order {
