@@ -1,6 +1,6 @@
 //! Assembles a file: header, blocks, ids, keys, pipeline, metadata and sketches, directory, footer.
 
-use super::ids::{IdParameters, IdSpool, SortSpace};
+use super::ids::{IdParameters, IdSpool};
 use super::record_sorter::Separated;
 use super::sections::SectionWriter;
 use super::sink::Sink;
@@ -153,22 +153,18 @@ impl<'a> Assembler<'a> {
         let (mut id_parameters, mut string_code) = (IdParameters::default(), None);
         if let Some(ids) = ids {
             content_id = ids.content_id();
-            let space = SortSpace {
-                temp: self.space.temp.clone(),
-                budget: self.limit.budget(),
-            };
-            (id_parameters, string_code) = ids.write(&mut self.file, &space, reporter)?;
+            (id_parameters, string_code) = ids.write(&mut self.file, &self.space, reporter)?;
         }
         if let Some(counts) = first.as_mut().and_then(|first| first.block_counts.as_mut()) {
-            self.file.begin(Kind::BlockCounts, 0, 0)?;
-            counts.read(2, |counts| self.file.write(counts))?;
-            self.file.end();
+            self.file.write_spool(Kind::BlockCounts, 0, counts)?;
         }
         for (t, keys) in &mut self.keys {
-            keys.write_groups(*t, &mut self.file)?;
+            self.file
+                .write_spool(Kind::KeyGroups, *t, &mut keys.groups)?;
         }
         for (t, keys) in &mut self.keys {
-            keys.write_entries(*t, &mut self.file)?;
+            self.file
+                .write_spool(Kind::KeyEntries, *t, &mut keys.entries)?;
         }
         if let Some(code) = string_code {
             write_section(&mut self.file, Kind::StringCode, &code.to_bytes())?;

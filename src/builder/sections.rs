@@ -87,6 +87,19 @@ impl<'a> SectionWriter<'a> {
         }
     }
 
+    /// Writes a section of the bytes of a spool.
+    pub(super) fn write_spool(
+        &mut self,
+        kind: Kind,
+        table: usize,
+        spool: &mut Spool,
+    ) -> io::Result<()> {
+        self.begin(kind, table, 0)?;
+        spool.read(1, |bytes| self.write(bytes))?;
+        self.end();
+        Ok(())
+    }
+
     /// Starts a section with page checksums (spec, section 3.5). `size` is the length of its payload, or for a section
     /// of a table the number of fingerprints.
     pub(super) fn begin_paged(

@@ -242,34 +242,8 @@ impl<F: Fingerprint> Blocks<'_, '_, '_, F> {
 /// The keys of a table in groups, kept until the blocks of all tables are written.
 #[derive(Debug)]
 pub(super) struct KeySections {
-    groups: Spool,
-    entries: Spool,
-}
-
-impl KeySections {
-    /// Writes the groups.
-    pub(super) fn write_groups(
-        &mut self,
-        table: usize,
-        file: &mut SectionWriter<'_>,
-    ) -> Result<()> {
-        file.begin(Kind::KeyGroups, table, 0)?;
-        self.groups.read(1, |bytes| file.write(bytes))?;
-        file.end();
-        Ok(())
-    }
-
-    /// Writes the entries of the groups.
-    pub(super) fn write_entries(
-        &mut self,
-        table: usize,
-        file: &mut SectionWriter<'_>,
-    ) -> Result<()> {
-        file.begin(Kind::KeyEntries, table, 0)?;
-        self.entries.read(1, |bytes| file.write(bytes))?;
-        file.end();
-        Ok(())
-    }
+    pub(super) groups: Spool,
+    pub(super) entries: Spool,
 }
 
 /// Collects the keys of a table into groups.

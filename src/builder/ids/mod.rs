@@ -9,7 +9,7 @@ use super::sections::{PagedSection, SectionWriter};
 use crate::codec::bits::{BitWriter, bit_length};
 use crate::codec::strings::StringCode;
 use crate::error::Result;
-use crate::extsort::{Numbered, Sorted, Sorter, Spool, TempSpace};
+use crate::extsort::{Numbered, Sorted, Sorter, Spool, TempSpace, ValueSpace};
 use crate::fingerprint::Fingerprint;
 use crate::format::{ContentId, IdKind, ItemDigest, Kind, index_bits};
 use crate::watch::Reporter;
@@ -23,14 +23,6 @@ const NUMBER_LEN: usize = 8;
 pub(super) struct IdParameters {
     pub(super) base: u64,
     pub(super) bits: u32,
-}
-
-/// The memory and the files for sorting ids.
-#[derive(Debug, Clone)]
-pub(super) struct SortSpace {
-    pub(super) temp: TempSpace,
-    /// The most bytes of memory.
-    pub(super) budget: usize,
 }
 
 /// Ids in rank order.
@@ -123,7 +115,7 @@ impl IdSpool {
     pub(super) fn write(
         mut self,
         file: &mut SectionWriter<'_>,
-        space: &SortSpace,
+        space: &ValueSpace,
         reporter: &mut Reporter,
     ) -> Result<(IdParameters, Option<StringCode>)> {
         self.groups.write(file, &space.temp)?;
@@ -145,14 +137,14 @@ impl IdSpool {
     fn write_numbers(
         &mut self,
         file: &mut SectionWriter<'_>,
-        space: &SortSpace,
+        space: &ValueSpace,
         reporter: &mut Reporter,
     ) -> Result<IdParameters> {
         let base = self.least.min(self.most);
         let bits = bit_length(self.most - base);
         let count = self.record_count();
         let mut section = PackedSection::begin(file, Kind::Numbers, count, bits, &space.temp)?;
-        let mut sorter = Sorter::<Vec<Numbered<u64>>>::new(space.temp.clone(), space.budget);
+        let mut sorter = Sorter::<Vec<Numbered<u64>>>::new(space.temp.clone(), space.sort_budget);
         let mut index = 0;
         self.numbers.read::<crate::Error>(NUMBER_LEN, |piece| {
             for number in piece.chunks_exact(NUMBER_LEN) {

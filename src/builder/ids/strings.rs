@@ -1,11 +1,11 @@
 //! Writes string ids as a compressed sorted dictionary and the place of each id in it (spec, section 9.4).
 
-use super::{IdParameters, PackedSection, SortSpace, for_each_sorted};
+use super::{IdParameters, PackedSection, for_each_sorted};
 use crate::builder::sections::SectionWriter;
 use crate::codec::bits::bit_length;
 use crate::codec::strings::{BUCKET_LEN, BucketWriter, SAMPLE_BUCKETS, StringCode};
 use crate::error::Result;
-use crate::extsort::{IndexedStrings, Numbered, Prefix, Sorted, Sorter, Spool};
+use crate::extsort::{IndexedStrings, Numbered, Prefix, Sorted, Sorter, Spool, ValueSpace};
 use crate::format::{Kind, index_bits};
 use crate::watch::{Reporter, Stage};
 
@@ -18,7 +18,7 @@ pub(super) fn write(
     count: u64,
     with_order: bool,
     file: &mut SectionWriter<'_>,
-    space: &SortSpace,
+    space: &ValueSpace,
     reporter: &mut Reporter,
 ) -> Result<(IdParameters, StringCode)> {
     reporter.begin(Stage::SortIds, count)?;
@@ -56,10 +56,10 @@ pub(super) fn write(
 /// Sorts ids by their bytes, and equal ones by their index in rank order.
 fn sort(
     strings: &mut Spool,
-    space: &SortSpace,
+    space: &ValueSpace,
     reporter: &mut Reporter,
 ) -> Result<Sorted<IndexedStrings>> {
-    let mut sorter = Sorter::<IndexedStrings>::new(space.temp.clone(), space.budget / 2);
+    let mut sorter = Sorter::<IndexedStrings>::new(space.temp.clone(), space.sort_budget / 2);
     let mut index = 0;
     for_each_id(strings, reporter, |id| {
         sorter.add(|ids| ids.push(Prefix::default(), [id, b""], index))?;
@@ -132,7 +132,7 @@ impl Sample {
 }
 
 /// Keeps sorted ids and chooses the sample by position alone, so that it does not depend on the memory.
-fn collect(sorted: Sorted<IndexedStrings>, count: u64, space: &SortSpace) -> Result<Dictionary> {
+fn collect(sorted: Sorted<IndexedStrings>, count: u64, space: &ValueSpace) -> Result<Dictionary> {
     let mut dictionary = Dictionary {
         strings: space.temp.spool(),
         indexes: space.temp.spool(),
@@ -161,8 +161,8 @@ fn collect(sorted: Sorted<IndexedStrings>, count: u64, space: &SortSpace) -> Res
 
 impl Dictionary {
     /// Returns the place of each id, in rank order, in eight bytes.
-    fn places(&mut self, space: &SortSpace) -> Result<Spool> {
-        let mut sorter = Sorter::<Vec<Numbered<u64>>>::new(space.temp.clone(), space.budget);
+    fn places(&mut self, space: &ValueSpace) -> Result<Spool> {
+        let mut sorter = Sorter::<Vec<Numbered<u64>>>::new(space.temp.clone(), space.sort_budget);
         let mut place = 0;
         self.indexes.read::<crate::Error>(8, |indexes| {
             for &index in indexes.as_chunks::<8>().0 {
@@ -196,7 +196,7 @@ struct Buckets {
 fn encode(
     strings: &mut Spool,
     code: &StringCode,
-    space: &SortSpace,
+    space: &ValueSpace,
     reporter: &mut Reporter,
 ) -> Result<Buckets> {
     let mut buckets = Buckets {
