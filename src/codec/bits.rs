@@ -127,17 +127,6 @@ impl BitWriter {
         }
     }
 
-    /// Writes `count` zero bits.
-    #[inline(always)]
-    pub(crate) fn write_zeros(&mut self, count: usize) {
-        let mut left = count;
-        while left > MAX_WRITE_BITS as usize {
-            self.write(0, MAX_WRITE_BITS);
-            left -= MAX_WRITE_BITS as usize;
-        }
-        self.write(0, left as u32);
-    }
-
     /// Returns the bytes of the stream; the last is padded with zero bits.
     pub(crate) fn as_bytes(&self) -> &[u8] {
         &self.bytes[..self.len_bits().div_ceil(8)]

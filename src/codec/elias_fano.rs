@@ -197,44 +197,6 @@ impl Layout {
         let buckets = numbers.clone().map(|number| self.bucket(number));
         let ones = buckets.enumerate().map(|(i, bucket)| bucket + i);
         writer.write_ones(self.count + self.bucket_count, ones);
-        self.write_low(writer, numbers);
-    }
-
-    /// Writes the high bits of the next numbers, if the earlier ones ended in `bucket`. Returns the bucket in which
-    /// these end. The first numbers start from bucket 0.
-    #[inline(always)]
-    pub(crate) fn write_high<F: Fingerprint>(
-        &self,
-        writer: &mut BitWriter,
-        mut bucket: usize,
-        numbers: impl Iterator<Item = F>,
-    ) -> usize {
-        for number in numbers {
-            let next = (number >> self.low_bits).to_u128() as usize;
-            match next - bucket {
-                zeros @ ..32 => writer.write(1, zeros as u32 + 1),
-                zeros => {
-                    writer.write_zeros(zeros);
-                    writer.write(1, 1);
-                }
-            }
-            bucket = next;
-        }
-        bucket
-    }
-
-    /// Ends the high bits after a last number in `bucket`.
-    pub(crate) fn end_high(&self, writer: &mut BitWriter, bucket: usize) {
-        writer.write_zeros(self.bucket_count - bucket);
-    }
-
-    /// Writes the low bits of the next numbers.
-    #[inline(always)]
-    pub(crate) fn write_low<F: Fingerprint>(
-        &self,
-        writer: &mut BitWriter,
-        numbers: impl ExactSizeIterator<Item = F>,
-    ) {
         let low_mask = !(F::MAX << self.low_bits);
         writer.write_all(numbers.map(|number| number & low_mask), self.low_bits);
     }

@@ -48,26 +48,21 @@ impl<F: Fingerprint> KeyEntry<F> {
     }
 }
 
-/// The bounds of a group of keys: the last key before it, and its own last key.
-pub(crate) type GroupSpan<F> = Span<F>;
-
 /// Appends the bytes of a group of ascending keys, whose last must be that of the span.
-pub(crate) fn encode_group<F: Fingerprint>(span: GroupSpan<F>, keys: &[F], out: &mut Vec<u8>) {
+/// The span is the last key before the group, and its own last key.
+pub(crate) fn encode_group<F: Fingerprint>(span: Span<F>, keys: &[F], out: &mut Vec<u8>) {
     let below = &keys[..keys.len() - 1];
     let Some(layout) = span.layout(below.len(), 0) else {
         return;
     };
     let base = span.base();
-    let numbers = || below.iter().map(|key| key.wrapping_sub(base));
     let mut writer = BitWriter::new();
-    let bucket = layout.write_high(&mut writer, 0, numbers());
-    layout.end_high(&mut writer, bucket);
-    layout.write_low(&mut writer, numbers());
+    layout.write(&mut writer, below.iter().map(|key| key.wrapping_sub(base)));
     out.extend(writer.finish());
 }
 
 /// Returns the bytes of a group of `count` keys, at least one; `None` if its bounds do not leave room for them.
-pub(crate) fn group_len<F: Fingerprint>(span: GroupSpan<F>, count: usize) -> Option<usize> {
+pub(crate) fn group_len<F: Fingerprint>(span: Span<F>, count: usize) -> Option<usize> {
     if span.previous.is_some_and(|previous| previous >= span.key) {
         return None;
     }
@@ -83,7 +78,7 @@ pub(crate) fn group_len<F: Fingerprint>(span: GroupSpan<F>, count: usize) -> Opt
 /// A short description of the fault: every byte string is either the unique encoding of some keys or an error.
 pub(crate) fn decode_group<F: Fingerprint>(
     bytes: &[u8],
-    span: GroupSpan<F>,
+    span: Span<F>,
     count: usize,
     keys: &mut Vec<F>,
 ) -> Result<(), &'static str> {
@@ -164,7 +159,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn span<F: Fingerprint>(previous: Option<F>, keys: &[F]) -> GroupSpan<F> {
+    fn span<F: Fingerprint>(previous: Option<F>, keys: &[F]) -> Span<F> {
         let key = *keys.last().expect("there is a key");
         Span { previous, key }
     }
