@@ -179,7 +179,14 @@ impl Dictionary {
             is_less.map_err(|fault| self.fault(fault))
         })?;
         let mut found = 0..0;
-        let mut ids = self.ids_from(file, bucket.saturating_sub(1), buffer);
+        let mut ids = DictionaryIds {
+            picker: DictionaryPicker {
+                group: Some(group),
+                buffer,
+                ..DictionaryPicker::new(self, file)
+            },
+            place: bucket.saturating_sub(1) * IDS_PER_BUCKET,
+        };
         while let Some((place, id)) = ids.next()? {
             match id.cmp(wanted) {
                 Ordering::Less => {}
@@ -189,24 +196,6 @@ impl Dictionary {
             }
         }
         Ok(found)
-    }
-
-    /// Returns the ids from the first of a bucket on. The buffer holds the first id of the group as its reference,
-    /// unless the bucket is the first of its group.
-    pub(super) fn ids_from<'a>(
-        &'a self,
-        file: &'a [u8],
-        bucket: u64,
-        buffer: IdBuffer,
-    ) -> DictionaryIds<'a> {
-        DictionaryIds {
-            dictionary: self,
-            file,
-            next_bucket: bucket,
-            reader: None,
-            place: bucket * IDS_PER_BUCKET,
-            buffer,
-        }
     }
 
     /// Checks the offsets, and all buckets with the order of the ids (V31, V32, V38). Returns which ids equal the one
@@ -370,47 +359,27 @@ impl<'a> DictionaryPicker<'a> {
 /// The ids of a dictionary in their order.
 #[derive(Debug)]
 pub(super) struct DictionaryIds<'a> {
-    dictionary: &'a Dictionary,
-    file: &'a [u8],
-    next_bucket: u64,
-    reader: Option<BucketReader<'a>>,
+    picker: DictionaryPicker<'a>,
     /// The place of the next id.
     place: u64,
-    buffer: IdBuffer,
 }
 
-impl DictionaryIds<'_> {
-    /// Returns the next id with its place, valid until the following id is read.
-    pub(super) fn next(&mut self) -> Result<Option<(u64, &[u8])>, FormatError> {
-        let dictionary = self.dictionary;
-        loop {
-            if let Some(reader) = &mut self.reader {
-                let next = reader.next(&mut self.buffer.id);
-                if next.map_err(|fault| dictionary.fault(fault))? {
-                    break;
-                }
-            }
-            if self.next_bucket == dictionary.bucket_count() {
-                return Ok(None);
-            }
-            self.begin_bucket()?;
+impl<'a> DictionaryIds<'a> {
+    /// Starts at the first id.
+    pub(super) fn new(dictionary: &'a Dictionary, file: &'a [u8]) -> Self {
+        DictionaryIds {
+            picker: DictionaryPicker::new(dictionary, file),
+            place: 0,
         }
-        if (self.place).is_multiple_of(IDS_PER_BUCKET * BUCKETS_PER_GROUP) {
-            self.buffer.reference.set(self.buffer.id.as_bytes());
-        }
-        self.place += 1;
-        Ok(Some((self.place - 1, self.buffer.id.as_bytes())))
     }
 
-    fn begin_bucket(&mut self) -> Result<(), FormatError> {
-        let (dictionary, number) = (self.dictionary, self.next_bucket);
-        let reference = match number.is_multiple_of(BUCKETS_PER_GROUP) {
-            true => &[],
-            false => self.buffer.reference.as_bytes(),
-        };
-        let reader = dictionary.reader(self.file, number, reference, &mut self.buffer.id)?;
-        self.reader = Some(reader);
-        self.next_bucket += 1;
-        Ok(())
+    /// Returns the next id with its place, valid until the following id is read.
+    pub(super) fn next(&mut self) -> Result<Option<(u64, &[u8])>, FormatError> {
+        let place = self.place;
+        if place == self.picker.dictionary.record_count {
+            return Ok(None);
+        }
+        self.place += 1;
+        Ok(Some((place, self.picker.pick(place)?)))
     }
 }

@@ -237,8 +237,7 @@ impl IdSections {
         match &self.values {
             IdValues::Numbers(_) => None,
             IdValues::Strings(dictionary) => {
-                let ids = dictionary.ids_from(file, 0, IdBuffer::default());
-                Some(SortedStrings(ids))
+                Some(SortedStrings(DictionaryIds::new(dictionary, file)))
             }
         }
     }
@@ -256,7 +255,7 @@ impl IdSections {
                 }
             }
             IdValues::Strings(dictionary) => {
-                let mut ids = dictionary.ids_from(file, 0, IdBuffer::default());
+                let mut ids = DictionaryIds::new(dictionary, file);
                 while let Some((place, id)) = ids.next()? {
                     visit(place, Id::String(dictionary.text(id)?));
                 }
