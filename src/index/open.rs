@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 
 use super::blocks::BlockTable;
 use super::checked::CheckedSet;
-use super::ids::{IdParts, IdSections};
+use super::ids::IdSections;
 use super::keys::Keys;
 use super::lines::LineTable;
 use super::paged::Paged;
@@ -20,7 +20,6 @@ use crate::codec::huffman::Code;
 use crate::codec::keys::{self, KeyEntry};
 use crate::codec::lines::{LINE_ADDRESSES, LINE_BITS, MAX_ADDRESS_BITS, MAX_VALUES};
 use crate::codec::span::Span;
-use crate::codec::strings::StringCode;
 use crate::codec::{Codec, TableCode};
 use crate::design::Permutation;
 use crate::error::{Error, FormatError, Result};
@@ -172,7 +171,7 @@ pub(super) fn parse<F: Fingerprint>(header: &Header, file: &[u8]) -> Result<Part
     let pipeline = pipeline_of(&directory, bytes(Kind::Pipeline))?;
     check_id_parameters(&directory)?;
     let metadata = metadata_of(&directory, bytes(Kind::Metadata))?;
-    let ids = ids_of(&directory, bytes(Kind::StringCode))?;
+    let ids = IdSections::open(&directory, bytes(Kind::StringCode))?;
     Ok(Parts {
         directory,
         tables,
@@ -183,29 +182,20 @@ pub(super) fn parse<F: Fingerprint>(header: &Header, file: &[u8]) -> Result<Part
     })
 }
 
-/// The layout of each table according to the directory.
-struct TableLayout<F> {
-    mask: F,
-    /// `None` for a table in lines.
-    code: Option<TableCode>,
-}
-
-/// Checks the rules that concern only the directory: V11 to V15.
+/// Checks the rules that concern only the directory: V11 to V15. Returns the mask and the code of each table; a table
+/// in lines has no code.
 ///
 /// # Errors
 /// The first broken rule.
 fn check_directory<F: Fingerprint>(
     directory: &Directory,
     directory_offset: u64,
-) -> Result<Vec<TableLayout<F>>, FormatError> {
+) -> Result<Vec<(F, Option<TableCode>)>, FormatError> {
     let masks = masks::<F>(directory)?;
     let codes = check_codes(directory)?;
     check_table_sizes(directory, F::WIDTH)?;
     check_sections(directory, F::WIDTH, directory_offset)?;
-    let layout = masks.into_iter().zip(codes);
-    Ok(layout
-        .map(|(mask, code)| TableLayout { mask, code })
-        .collect())
+    Ok(masks.into_iter().zip(codes).collect())
 }
 
 fn read_directory(file: &[u8], footer: &Footer, width: u32) -> Result<Directory, FormatError> {
@@ -390,7 +380,11 @@ pub(super) fn check_record_checksum(
 }
 
 /// Returns a section that exists, as V15 has checked.
-fn section(directory: &Directory, kind: Kind, table: usize) -> Result<&SectionRecord, FormatError> {
+pub(super) fn section(
+    directory: &Directory,
+    kind: Kind,
+    table: usize,
+) -> Result<&SectionRecord, FormatError> {
     let missing = || FormatError::damaged(15, format!("the {} are missing", kind.name()));
     directory.section(kind, table).ok_or_else(missing)
 }
@@ -426,12 +420,12 @@ fn line_table<F: Fingerprint>(
 fn tables<F: Fingerprint>(
     file: &[u8],
     directory: &Directory,
-    mut layout: Vec<TableLayout<F>>,
+    mut layout: Vec<(F, Option<TableCode>)>,
 ) -> Result<Vec<Table<F>>, FormatError> {
-    let read = |number: usize, layout: &mut TableLayout<F>| {
+    let read = |number: usize, (mask, code): &mut (F, Option<TableCode>)| {
         let record = &directory.tables[number];
-        let Some(code) = layout.code.take() else {
-            return Ok(Table::Lines(line_table(directory, number, layout.mask)?));
+        let Some(code) = code.take() else {
+            return Ok(Table::Lines(line_table(directory, number, *mask)?));
         };
         let blocks = section(directory, Kind::Blocks, number)?;
         let entries = section(directory, Kind::KeyEntries, number)?;
@@ -440,7 +434,7 @@ fn tables<F: Fingerprint>(
         let entries = key_entries(slice(file, entries), groups.len, record, number)?;
         Ok(Table::Blocks(BlockTable {
             number,
-            permutation: Permutation::new(layout.mask),
+            permutation: Permutation::new(*mask),
             code,
             keys: read_keys(slice(file, groups), &entries, record, number)?,
             blocks: range(blocks),
@@ -617,44 +611,8 @@ fn check_id_parameters(directory: &Directory) -> Result<(), FormatError> {
     }
 }
 
-/// Reads the code of the strings (V42) and the places of the ids, whose parameters have been checked.
-pub(super) fn ids_of(
-    directory: &Directory,
-    string_code: &[u8],
-) -> Result<Option<IdSections>, FormatError> {
-    let (base, bits) = (directory.id_base, directory.id_bits);
-    if directory.id_kind == IdKind::None {
-        return Ok(None);
-    }
-    let paged = |kind| paged(directory, kind, 0);
-    let order = directory.section(Kind::IdOrder, 0);
-    let has_groups = directory.record_count > directory.fingerprint_count;
-    let parts = IdParts {
-        fingerprint_count: directory.fingerprint_count,
-        record_count: directory.record_count,
-        groups: match has_groups {
-            true => Some(paged(Kind::Groups)?),
-            false => None,
-        },
-        order: order.map(|_| paged(Kind::IdOrder)).transpose()?,
-    };
-    if directory.id_kind == IdKind::Number {
-        let packed = paged(Kind::Numbers)?;
-        return Ok(Some(IdSections::of_numbers(parts, packed, base, bits)));
-    }
-    let code = section(directory, Kind::StringCode, 0)?;
-    let code = StringCode::from_bytes(string_code).map_err(|fault| {
-        FormatError::damaged(42, format!("the code of the ids: {fault}")).at(code.offset)
-    })?;
-    let sections = [
-        paged(Kind::Places)?,
-        paged(Kind::BucketOffsets)?,
-        paged(Kind::Buckets)?,
-    ];
-    Ok(Some(IdSections::of_strings(parts, code, sections, bits)))
-}
-
-fn paged(directory: &Directory, kind: Kind, table: usize) -> Result<Paged, FormatError> {
+/// Returns a paged section that exists.
+pub(super) fn paged(directory: &Directory, kind: Kind, table: usize) -> Result<Paged, FormatError> {
     let record = section(directory, kind, table)?;
     let paged = Paged::new(kind, table, range(record));
     paged.ok_or_else(|| FormatError::damaged(15, format!("the {} are missing", kind.name())))

@@ -8,9 +8,11 @@ mod sequence;
 use std::iter::FusedIterator;
 use std::ops::Range;
 
+use super::open::{paged, section};
 use super::paged::Paged;
 use crate::codec::strings::StringCode;
 use crate::error::{FormatError, Result};
+use crate::format::{Directory, IdKind, Kind};
 use crate::id::{Id, IdBuf};
 pub use dictionary::IdBuffer;
 pub(super) use dictionary::Repeats;
@@ -62,51 +64,53 @@ impl Numbers {
     }
 }
 
-/// The parts of the ids that opening reads.
-pub(super) struct IdParts {
-    pub(super) fingerprint_count: u64,
-    pub(super) record_count: u64,
-    pub(super) groups: Option<Paged>,
-    pub(super) order: Option<Paged>,
-}
-
 impl IdSections {
-    /// Creates number ids, each of which is `base` plus a number of the packed array with `bits` bits.
-    pub(super) fn of_numbers(parts: IdParts, packed: Paged, base: u64, bits: u32) -> Self {
-        let numbers = Numbers { base, bits, packed };
-        IdSections::new(parts, IdValues::Numbers(numbers))
-    }
-
-    /// Creates string ids from the sections of places, offsets (with their number of bits) and buckets.
-    pub(super) fn of_strings(
-        parts: IdParts,
-        code: StringCode,
-        [places, offsets, buckets]: [Paged; 3],
-        offset_bits: u32,
-    ) -> Self {
-        let dictionary = Dictionary {
-            code,
-            places,
-            offsets,
-            offset_bits,
-            buckets,
-            record_count: parts.record_count,
-        };
-        IdSections::new(parts, IdValues::Strings(Box::new(dictionary)))
-    }
-
-    fn new(parts: IdParts, values: IdValues) -> Self {
-        let groups = parts.groups.map(|chunks| Groups {
+    /// Opens the ids, whose parameters have been checked, with the code of the strings (V42).
+    pub(super) fn open(
+        directory: &Directory,
+        string_code: &[u8],
+    ) -> Result<Option<Self>, FormatError> {
+        let (bits, record_count) = (directory.id_bits, directory.record_count);
+        let fingerprint_count = directory.fingerprint_count;
+        let paged = |kind| paged(directory, kind, 0);
+        let groups = |chunks| Groups {
             chunks,
-            fingerprint_count: parts.fingerprint_count,
-            record_count: parts.record_count,
-        });
-        IdSections {
-            record_count: parts.record_count,
-            groups,
+            fingerprint_count,
+            record_count,
+        };
+        let values = match directory.id_kind {
+            IdKind::None => return Ok(None),
+            IdKind::Number => IdValues::Numbers(Numbers {
+                base: directory.id_base,
+                bits,
+                packed: paged(Kind::Numbers)?,
+            }),
+            IdKind::String => {
+                let section = section(directory, Kind::StringCode, 0)?;
+                let code = StringCode::from_bytes(string_code).map_err(|fault| {
+                    let message = format!("the code of the ids: {fault}");
+                    FormatError::damaged(42, message).at(section.offset)
+                })?;
+                IdValues::Strings(Box::new(Dictionary {
+                    code,
+                    places: paged(Kind::Places)?,
+                    offsets: paged(Kind::BucketOffsets)?,
+                    offset_bits: bits,
+                    buckets: paged(Kind::Buckets)?,
+                    record_count,
+                }))
+            }
+        };
+        let optional = |kind| {
+            let section = directory.section(kind, 0);
+            section.map(|_| paged(kind)).transpose()
+        };
+        Ok(Some(IdSections {
+            record_count,
+            groups: optional(Kind::Groups)?.map(groups),
             values,
-            order: parts.order,
-        }
+            order: optional(Kind::IdOrder)?,
+        }))
     }
 
     /// Returns the sections with page checksums, in the order of the file.
