@@ -48,7 +48,7 @@ impl Decoder {
     /// Returns whether the block satisfies every rule as the first one of table 0.
     pub fn is_good<F: Fingerprint>(&self, block: RawBlock<'_, F>) -> bool {
         self.block(block)
-            .validate(place_checksum(Kind::Blocks, 0, 0))
+            .validate(place_checksum(Kind::BLOCKS, 0, 0))
             .is_ok()
     }
 

@@ -103,7 +103,7 @@ impl Summary {
             id_kind: directory.id_kind,
             content_id: ContentId(directory.content_id),
             ids_len: directory.ids_len(),
-            has_id_lookup: directory.section(Kind::IdOrder, 0).is_some(),
+            has_id_lookup: directory.section(Kind::ID_ORDER, 0).is_some(),
             sketches_len: directory
                 .section(Kind::SKETCHES, 0)
                 .map_or(0, |section| section.len),

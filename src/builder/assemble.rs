@@ -156,26 +156,26 @@ impl<'a> Assembler<'a> {
             (id_parameters, string_code) = ids.write(&mut self.file, &self.space, reporter)?;
         }
         if let Some(counts) = first.as_mut().and_then(|first| first.block_counts.as_mut()) {
-            self.file.write_spool(Kind::BlockCounts, 0, counts)?;
+            self.file.write_spool(Kind::BLOCK_COUNTS, 0, counts)?;
         }
         for (t, keys) in &mut self.keys {
             self.file
-                .write_spool(Kind::KeyGroups, *t, &mut keys.groups)?;
+                .write_spool(Kind::KEY_GROUPS, *t, &mut keys.groups)?;
         }
         for (t, keys) in &mut self.keys {
             self.file
-                .write_spool(Kind::KeyEntries, *t, &mut keys.entries)?;
+                .write_spool(Kind::KEY_ENTRIES, *t, &mut keys.entries)?;
         }
         if let Some(code) = string_code {
-            write_section(&mut self.file, Kind::StringCode, &code.to_bytes())?;
+            write_section(&mut self.file, Kind::STRING_CODE, &code.to_bytes())?;
         }
         if let Some(pipeline) = parameters.pipeline {
-            write_section(&mut self.file, Kind::Pipeline, pipeline.as_bytes())?;
+            write_section(&mut self.file, Kind::PIPELINE, pipeline.as_bytes())?;
         }
         if !parameters.metadata.is_empty() {
             write_section(
                 &mut self.file,
-                Kind::Metadata,
+                Kind::METADATA,
                 &parameters.metadata.encode(),
             )?;
         }

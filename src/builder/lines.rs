@@ -55,7 +55,7 @@ pub(super) fn write<F: Fingerprint>(
     reporter.begin(Stage::EncodeTable(request.number), count)?;
     let mut writer = LineWriter::new(address_bits);
     let mut sections = Sections {
-        row: file.begin_paged(Kind::LowBits, request.number, count, temp)?,
+        row: file.begin_paged(Kind::LOW_BITS, request.number, count, temp)?,
         lines: temp.spool(),
         finer: temp.spool(),
     };
@@ -78,7 +78,7 @@ pub(super) fn write<F: Fingerprint>(
         mut finer,
     } = sections;
     row.end()?;
-    let mut section = file.begin_paged(Kind::Lines, request.number, count, temp)?;
+    let mut section = file.begin_paged(Kind::LINES, request.number, count, temp)?;
     for spool in [&mut lines, &mut finer] {
         spool.read(1, |bytes| section.write(bytes))?;
     }

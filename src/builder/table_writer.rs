@@ -65,7 +65,7 @@ pub(super) fn write<F: Fingerprint>(
         return lines::write(file, request, values, temp, reporter);
     };
     reporter.begin(Stage::EncodeTable(request.number), values.len())?;
-    file.begin(Kind::Blocks, request.number, 0)?;
+    file.begin(Kind::BLOCKS, request.number, 0)?;
     let mut blocks = Blocks {
         file: &mut *file,
         code: &code,
@@ -228,7 +228,7 @@ impl<F: Fingerprint> Blocks<'_, '_, '_, F> {
             self.content_id.add(content_id.to_u128());
             let first = self.keys.count as usize;
             for (i, bytes) in part.blocks.chunks_exact_mut(block_size).enumerate() {
-                block::bind(bytes, place_checksum(Kind::Blocks, self.table, first + i));
+                block::bind(bytes, place_checksum(Kind::BLOCKS, self.table, first + i));
             }
             self.file.write_blocks(part.blocks)?;
             self.keys.push(&part.keys)?;
@@ -301,7 +301,7 @@ impl<F: Fingerprint> KeyGrouper<F> {
         let entry = KeyEntry {
             last,
             end: self.sections.groups.len(),
-            checksum: checksum_at(&self.bytes, Kind::KeyGroups, self.table, self.group_number),
+            checksum: checksum_at(&self.bytes, Kind::KEY_GROUPS, self.table, self.group_number),
         };
         self.bytes.clear();
         entry.encode(&mut self.bytes);

@@ -13,90 +13,80 @@ const MAX_BLOCK_ALIGNMENT: u64 = 4096;
 /// The least number of an ancillary kind. Spec §4.6.
 const FIRST_ANCILLARY: u16 = 0x8000;
 
-/// The number of the ancillary kind that holds sketches. Spec §10.4.
-const SKETCHES: u16 = 0x8001;
-
-/// The kinds of section. Spec §4.5.
+/// The number of a kind of section in the file. Spec §4.5.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
-    Blocks,
-    Groups,
-    Numbers,
-    Places,
-    BucketOffsets,
-    Buckets,
-    IdOrder,
-    BlockCounts,
-    KeyGroups,
-    KeyEntries,
-    StringCode,
-    Pipeline,
-    Metadata,
-    Lines,
-    LowBits,
-    /// An ancillary kind, which readers skip if they do not know it.
-    Ancillary(u16),
-}
+pub(crate) struct Kind(u16);
 
 impl Kind {
-    /// The ancillary kind of the sketches.
-    pub(crate) const SKETCHES: Kind = Kind::Ancillary(SKETCHES);
+    pub(crate) const BLOCKS: Kind = Kind(1);
+    pub(crate) const GROUPS: Kind = Kind(2);
+    pub(crate) const NUMBERS: Kind = Kind(4);
+    pub(crate) const PLACES: Kind = Kind(5);
+    pub(crate) const BUCKET_OFFSETS: Kind = Kind(6);
+    pub(crate) const BUCKETS: Kind = Kind(7);
+    pub(crate) const ID_ORDER: Kind = Kind(8);
+    pub(crate) const BLOCK_COUNTS: Kind = Kind(9);
+    pub(crate) const KEY_GROUPS: Kind = Kind(10);
+    pub(crate) const KEY_ENTRIES: Kind = Kind(11);
+    pub(crate) const STRING_CODE: Kind = Kind(12);
+    pub(crate) const PIPELINE: Kind = Kind(13);
+    pub(crate) const METADATA: Kind = Kind(14);
+    pub(crate) const LINES: Kind = Kind(15);
+    pub(crate) const LOW_BITS: Kind = Kind(16);
+    /// The ancillary kind of the sketches. Spec §10.4.
+    pub(crate) const SKETCHES: Kind = Kind(0x8001);
 
-    /// The kinds that have a meaning, ordered by number.
-    const KNOWN: [Kind; 15] = [
-        Kind::Blocks,
-        Kind::Groups,
-        Kind::Numbers,
-        Kind::Places,
-        Kind::BucketOffsets,
-        Kind::Buckets,
-        Kind::IdOrder,
-        Kind::BlockCounts,
-        Kind::KeyGroups,
-        Kind::KeyEntries,
-        Kind::StringCode,
-        Kind::Pipeline,
-        Kind::Metadata,
-        Kind::Lines,
-        Kind::LowBits,
+    /// The kinds that have a meaning, with their names in messages.
+    const KNOWN: [(Kind, &str); 16] = [
+        (Kind::BLOCKS, "blocks"),
+        (Kind::GROUPS, "id groups"),
+        (Kind::NUMBERS, "number ids"),
+        (Kind::PLACES, "places of the ids"),
+        (Kind::BUCKET_OFFSETS, "offsets of the id buckets"),
+        (Kind::BUCKETS, "id buckets"),
+        (Kind::ID_ORDER, "order of the ids"),
+        (Kind::BLOCK_COUNTS, "block counts"),
+        (Kind::KEY_GROUPS, "key groups"),
+        (Kind::KEY_ENTRIES, "key entries"),
+        (Kind::STRING_CODE, "code of the ids"),
+        (Kind::PIPELINE, "pipeline"),
+        (Kind::METADATA, "metadata"),
+        (Kind::LINES, "lines"),
+        (Kind::LOW_BITS, "low bits"),
+        (Kind::SKETCHES, "sketches"),
     ];
 
-    /// Returns the number in the file. Spec §4.5.
+    /// Returns the number in the file.
     pub(crate) fn code(self) -> u16 {
-        match self {
-            Kind::Blocks => 1,
-            Kind::Groups => 2,
-            Kind::Numbers => 4,
-            Kind::Places => 5,
-            Kind::BucketOffsets => 6,
-            Kind::Buckets => 7,
-            Kind::IdOrder => 8,
-            Kind::BlockCounts => 9,
-            Kind::KeyGroups => 10,
-            Kind::KeyEntries => 11,
-            Kind::StringCode => 12,
-            Kind::Pipeline => 13,
-            Kind::Metadata => 14,
-            Kind::Lines => 15,
-            Kind::LowBits => 16,
-            Kind::Ancillary(code) => code,
-        }
+        self.0
     }
 
     /// Returns the kind with this number; `None` if it is unknown and not ancillary.
     pub(crate) fn from_code(code: u16) -> Option<Self> {
-        if code >= FIRST_ANCILLARY {
-            return Some(Kind::Ancillary(code));
-        }
-        let mut kinds = Kind::KNOWN.into_iter();
-        kinds.find(|kind| kind.code() == code)
+        let kind = Kind(code);
+        (kind.is_ancillary() || kind.known_name().is_some()).then_some(kind)
+    }
+
+    /// Whether readers that do not know the kind skip the section.
+    pub(crate) fn is_ancillary(self) -> bool {
+        self.0 >= FIRST_ANCILLARY
+    }
+
+    fn known_name(self) -> Option<&'static str> {
+        let mut known = Kind::KNOWN.iter();
+        known.find(|(kind, _)| *kind == self).map(|(_, name)| *name)
+    }
+
+    /// Returns the name in messages.
+    pub(crate) fn name(self) -> &'static str {
+        self.known_name().unwrap_or("ancillary section")
     }
 
     /// Returns the alignment of a section. For a paged one of a table, `size` is the number of fingerprints, because the
     /// number of lines is not known when the section begins; for other paged ones, it is the length of the section.
     pub(crate) fn alignment(self, block_size: u32, size: u64) -> u64 {
         match self {
-            Kind::Blocks => u64::from(block_size).min(MAX_BLOCK_ALIGNMENT),
+            Kind::BLOCKS => u64::from(block_size).min(MAX_BLOCK_ALIGNMENT),
             _ if self.is_paged() => paged_alignment(size),
             _ => SECTION_ALIGNMENT,
         }
@@ -104,50 +94,35 @@ impl Kind {
 
     /// Whether the section ends with checksums of its pages.
     pub(crate) fn is_paged(self) -> bool {
-        use Kind::*;
         matches!(
             self,
-            Groups | Numbers | Places | BucketOffsets | Buckets | IdOrder | Lines | LowBits
+            Kind::GROUPS
+                | Kind::NUMBERS
+                | Kind::PLACES
+                | Kind::BUCKET_OFFSETS
+                | Kind::BUCKETS
+                | Kind::ID_ORDER
+                | Kind::LINES
+                | Kind::LOW_BITS
         )
     }
 
     /// Whether the section record holds the checksum of the whole section.
     pub(crate) fn has_record_checksum(self) -> bool {
-        !self.is_paged() && !matches!(self, Kind::Blocks | Kind::KeyGroups)
+        !self.is_paged() && !matches!(self, Kind::BLOCKS | Kind::KEY_GROUPS)
     }
 
     /// Whether the section holds ids.
     pub(crate) fn is_of_ids(self) -> bool {
-        self.is_paged() && !self.is_of_table() || self == Kind::StringCode
+        self.is_paged() && !self.is_of_table() || self == Kind::STRING_CODE
     }
 
     /// Whether each table has such a section.
     pub(crate) fn is_of_table(self) -> bool {
-        use Kind::*;
-        matches!(self, Blocks | KeyGroups | KeyEntries | Lines | LowBits)
-    }
-
-    /// Returns the name in messages.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Kind::Blocks => "blocks",
-            Kind::Groups => "id groups",
-            Kind::Numbers => "number ids",
-            Kind::Places => "places of the ids",
-            Kind::BucketOffsets => "offsets of the id buckets",
-            Kind::Buckets => "id buckets",
-            Kind::IdOrder => "order of the ids",
-            Kind::BlockCounts => "block counts",
-            Kind::KeyGroups => "key groups",
-            Kind::KeyEntries => "key entries",
-            Kind::StringCode => "code of the ids",
-            Kind::Pipeline => "pipeline",
-            Kind::Metadata => "metadata",
-            Kind::Lines => "lines",
-            Kind::LowBits => "low bits",
-            Kind::Ancillary(SKETCHES) => "sketches",
-            Kind::Ancillary(_) => "ancillary section",
-        }
+        matches!(
+            self,
+            Kind::BLOCKS | Kind::KEY_GROUPS | Kind::KEY_ENTRIES | Kind::LINES | Kind::LOW_BITS
+        )
     }
 }
 
@@ -178,34 +153,34 @@ pub(crate) fn expected_sections(directory: &Directory, width: u32) -> Option<Vec
             let lines = table.block_count.checked_mul(lines::LINE_LEN as u64)?;
             let low_bits = width.checked_sub(table.address_bits)?;
             let row = packed_len(directory.fingerprint_count, low_bits)?;
-            add(Kind::LowBits, t, Some(paged_len(row)?), false);
-            add(Kind::Lines, t, Some(paged_len(lines)?), false);
+            add(Kind::LOW_BITS, t, Some(paged_len(row)?), false);
+            add(Kind::LINES, t, Some(paged_len(lines)?), false);
             continue;
         }
         let blocks = table.block_count.checked_mul(directory.block_size.into())?;
-        add(Kind::Blocks, t, Some(blocks), false);
+        add(Kind::BLOCKS, t, Some(blocks), false);
     }
     let records = directory.record_count;
     if directory.id_kind != IdKind::None {
         if records > directory.fingerprint_count {
             let chunks = records.div_ceil(GROUP_CHUNK_BITS);
             let len = paged_len(chunks * GROUP_CHUNK_LEN as u64)?;
-            add(Kind::Groups, 0, Some(len), false);
+            add(Kind::GROUPS, 0, Some(len), false);
         }
         let indexes = paged_len(packed_len(records, index_bits(records))?)?;
         if directory.id_kind == IdKind::Number {
             let numbers = packed_len(records, directory.id_bits)?;
-            add(Kind::Numbers, 0, Some(paged_len(numbers)?), false);
+            add(Kind::NUMBERS, 0, Some(paged_len(numbers)?), false);
         } else {
-            add(Kind::Places, 0, Some(indexes), false);
+            add(Kind::PLACES, 0, Some(indexes), false);
             let offsets = packed_len(
                 records.div_ceil(strings::BUCKET_LEN as u64),
                 directory.id_bits,
             )?;
-            add(Kind::BucketOffsets, 0, Some(paged_len(offsets)?), false);
-            add(Kind::Buckets, 0, None, false);
+            add(Kind::BUCKET_OFFSETS, 0, Some(paged_len(offsets)?), false);
+            add(Kind::BUCKETS, 0, None, false);
         }
-        add(Kind::IdOrder, 0, Some(indexes), true);
+        add(Kind::ID_ORDER, 0, Some(indexes), true);
     }
     let in_blocks = || {
         let tables = directory.tables.iter().enumerate();
@@ -213,21 +188,21 @@ pub(crate) fn expected_sections(directory: &Directory, width: u32) -> Option<Vec
     };
     if let Some((0, table)) = in_blocks().next() {
         let counts = table.block_count.checked_mul(2)?;
-        add(Kind::BlockCounts, 0, Some(counts), false);
+        add(Kind::BLOCK_COUNTS, 0, Some(counts), false);
     }
     for (t, _) in in_blocks() {
-        add(Kind::KeyGroups, t, None, false);
+        add(Kind::KEY_GROUPS, t, None, false);
     }
     for (t, table) in in_blocks() {
         let entries = keys::group_count(table.block_count);
         let len = entries.checked_mul(keys::entry_len(width) as u64)?;
-        add(Kind::KeyEntries, t, Some(len), false);
+        add(Kind::KEY_ENTRIES, t, Some(len), false);
     }
     if directory.id_kind == IdKind::String {
-        add(Kind::StringCode, 0, None, false);
+        add(Kind::STRING_CODE, 0, None, false);
     }
-    add(Kind::Pipeline, 0, None, true);
-    add(Kind::Metadata, 0, None, true);
+    add(Kind::PIPELINE, 0, None, true);
+    add(Kind::METADATA, 0, None, true);
     Some(sections)
 }
 

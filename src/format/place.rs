@@ -29,7 +29,7 @@ mod tests {
         let mut seen = HashSet::new();
         // Numbers with bits in the upper half count too, even on 32-bit machines.
         let far = 1_usize << (usize::BITS / 2 + 1);
-        for kind in [Kind::Blocks, Kind::Groups, Kind::KeyGroups] {
+        for kind in [Kind::BLOCKS, Kind::GROUPS, Kind::KEY_GROUPS] {
             for table in [0, 1, 254] {
                 for number in (0..2000).chain([1 << 16, far, far + 1]) {
                     assert!(seen.insert(place_checksum(kind, table, number)));

@@ -109,7 +109,7 @@ impl<F: Fingerprint> BlockTable<F> {
     #[cold]
     #[inline(never)]
     fn check(&self, file: &[u8], block: Block<'_, F>, number: usize) -> Result<(), FormatError> {
-        let place = place_checksum(Kind::Blocks, self.number, number);
+        let place = place_checksum(Kind::BLOCKS, self.number, number);
         block
             .validate(place)
             .map_err(|error| self.error(number, error))?;

@@ -375,7 +375,7 @@ impl<F: Fingerprint> Index<F> {
     /// Returns the rank of the first value of each block of table 0.
     fn block_ranks(&self) -> &[u64] {
         self.block_ranks.get_or_init(|| {
-            let counts = self.directory.section(Kind::BlockCounts, 0);
+            let counts = self.directory.section(Kind::BLOCK_COUNTS, 0);
             let counts = counts.map_or(&[][..], |record| open::slice(self.bytes(), record));
             open::block_ranks(counts.as_chunks::<2>().0)
         })

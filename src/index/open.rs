@@ -166,12 +166,12 @@ pub(super) fn parse<F: Fingerprint>(header: &Header, file: &[u8]) -> Result<Part
             .section(kind, 0)
             .map_or(&[][..], |record| slice(file, record))
     };
-    let counts = block_counts_of(&directory, bytes(Kind::BlockCounts))?;
+    let counts = block_counts_of(&directory, bytes(Kind::BLOCK_COUNTS))?;
     let block_ranks = (directory.id_kind != IdKind::None).then(|| block_ranks(counts));
-    let pipeline = pipeline_of(&directory, bytes(Kind::Pipeline))?;
+    let pipeline = pipeline_of(&directory, bytes(Kind::PIPELINE))?;
     check_id_parameters(&directory)?;
-    let metadata = metadata_of(&directory, bytes(Kind::Metadata))?;
-    let ids = IdSections::open(&directory, bytes(Kind::StringCode))?;
+    let metadata = metadata_of(&directory, bytes(Kind::METADATA))?;
+    let ids = IdSections::open(&directory, bytes(Kind::STRING_CODE))?;
     Ok(Parts {
         directory,
         tables,
@@ -304,7 +304,7 @@ fn check_sections(
         end = check_place(record, directory, end, directory_offset)?;
     }
     for record in records {
-        if !matches!(record.kind, Kind::Ancillary(_)) || record.table != 0 {
+        if !record.kind.is_ancillary() || record.table != 0 {
             let message = format!("the section of the {} cannot be", record.kind.name());
             return Err(v15(message).at(record.offset));
         }
@@ -319,9 +319,9 @@ fn check_sections(
 /// Returns whether the kind of a section allows its length.
 fn is_possible_len(record: &SectionRecord) -> bool {
     match record.kind {
-        Kind::Buckets => payload_len(record.len).is_some(),
-        Kind::Pipeline => (1..=MAX_PIPELINE_LEN as u64).contains(&record.len),
-        Kind::Metadata => (1..=MAX_METADATA_LEN as u64).contains(&record.len),
+        Kind::BUCKETS => payload_len(record.len).is_some(),
+        Kind::PIPELINE => (1..=MAX_PIPELINE_LEN as u64).contains(&record.len),
+        Kind::METADATA => (1..=MAX_METADATA_LEN as u64).contains(&record.len),
         _ => true,
     }
 }
@@ -352,7 +352,7 @@ fn check_place(
 
 /// Checks V16, except for the key groups.
 fn check_checksums(directory: &Directory, file: &[u8]) -> Result<(), FormatError> {
-    let known = |record: &&SectionRecord| !matches!(record.kind, Kind::Ancillary(_));
+    let known = |record: &&SectionRecord| !record.kind.is_ancillary();
     for record in directory.sections.iter().filter(known) {
         check_record_checksum(record, slice(file, record))?;
     }
@@ -367,14 +367,14 @@ pub(super) fn check_record_checksum(
     if !record.kind.has_record_checksum() || crc32fast::hash(bytes) == record.checksum {
         return Ok(());
     }
-    let rule = match record.kind {
-        Kind::Ancillary(_) => 40,
-        _ => 16,
+    let rule = match record.kind.is_ancillary() {
+        true => 40,
+        false => 16,
     };
     let message = format!("the checksum of the {} is wrong", record.kind.name());
     let error = FormatError::damaged(rule, message).at(record.offset);
     Err(match record.kind {
-        Kind::KeyEntries => error.in_table(record.table.into()),
+        Kind::KEY_ENTRIES => error.in_table(record.table.into()),
         _ => error,
     })
 }
@@ -411,8 +411,8 @@ fn line_table<F: Fingerprint>(
         address_bits: record.address_bits,
         value_count: directory.fingerprint_count,
         line_count: record.block_count,
-        lines: paged(directory, Kind::Lines, number)?,
-        row: paged(directory, Kind::LowBits, number)?,
+        lines: paged(directory, Kind::LINES, number)?,
+        row: paged(directory, Kind::LOW_BITS, number)?,
     })
 }
 
@@ -427,10 +427,10 @@ fn tables<F: Fingerprint>(
         let Some(code) = code.take() else {
             return Ok(Table::Lines(line_table(directory, number, *mask)?));
         };
-        let blocks = section(directory, Kind::Blocks, number)?;
-        let entries = section(directory, Kind::KeyEntries, number)?;
-        let groups = section(directory, Kind::KeyGroups, number)?;
-        let counts = directory.section(Kind::BlockCounts, 0);
+        let blocks = section(directory, Kind::BLOCKS, number)?;
+        let entries = section(directory, Kind::KEY_ENTRIES, number)?;
+        let groups = section(directory, Kind::KEY_GROUPS, number)?;
+        let counts = directory.section(Kind::BLOCK_COUNTS, 0);
         let entries = key_entries(slice(file, entries), groups.len, record, number)?;
         Ok(Table::Blocks(BlockTable {
             number,
@@ -512,7 +512,7 @@ fn read_key_group<F: Fingerprint>(
     keys: &mut Vec<F>,
 ) -> Result<(), FormatError> {
     let (number, record) = table;
-    if checksum_at(bytes, Kind::KeyGroups, number, group) != entries[group].checksum {
+    if checksum_at(bytes, Kind::KEY_GROUPS, number, group) != entries[group].checksum {
         let message = format!("the checksum of key group {group} is wrong");
         return Err(FormatError::damaged(16, message).in_table(number));
     }
@@ -573,7 +573,7 @@ pub(super) fn block_ranks(counts: &[[u8; 2]]) -> Vec<u64> {
 
 /// Reads the pipeline and checks V19.
 fn pipeline_of(directory: &Directory, bytes: &[u8]) -> Result<Option<String>, FormatError> {
-    let Some(record) = directory.section(Kind::Pipeline, 0) else {
+    let Some(record) = directory.section(Kind::PIPELINE, 0) else {
         return Ok(None);
     };
     match std::str::from_utf8(bytes) {
@@ -584,7 +584,7 @@ fn pipeline_of(directory: &Directory, bytes: &[u8]) -> Result<Option<String>, Fo
 
 /// Reads the metadata and checks V41.
 fn metadata_of(directory: &Directory, bytes: &[u8]) -> Result<Metadata, FormatError> {
-    let Some(record) = directory.section(Kind::Metadata, 0) else {
+    let Some(record) = directory.section(Kind::METADATA, 0) else {
         return Ok(Metadata::default());
     };
     Metadata::decode(bytes).map_err(|fault| {
@@ -595,7 +595,7 @@ fn metadata_of(directory: &Directory, bytes: &[u8]) -> Result<Metadata, FormatEr
 /// Checks V20.
 fn check_id_parameters(directory: &Directory) -> Result<(), FormatError> {
     let (base, bits) = (directory.id_base, directory.id_bits);
-    let buckets = directory.section(Kind::Buckets, 0);
+    let buckets = directory.section(Kind::BUCKETS, 0);
     let payload = buckets.and_then(|section| payload_len(section.len));
     let is_right = match directory.id_kind {
         IdKind::None => bits == 0 && base == 0,

@@ -137,7 +137,7 @@ impl Paged {
             let message = format!("the checksum of page {page} of the {name} is wrong");
             return Err(self.of_table(FormatError::damaged(28, message).at(start as u64)));
         }
-        if let (Kind::Lines, Some(bytes)) = (self.kind, bytes) {
+        if let (Kind::LINES, Some(bytes)) = (self.kind, bytes) {
             self.check_lines(bytes, page)?;
         }
         self.checked.insert(page);

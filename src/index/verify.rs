@@ -11,7 +11,7 @@ use super::records::READ_AHEAD_LEN;
 use super::table::{PARTS_READ_TOGETHER, Table};
 use crate::error::{Error, FormatError};
 use crate::fingerprint::Fingerprint;
-use crate::format::{ContentId, HEADER_LEN, Header, ItemDigest, Kind};
+use crate::format::{ContentId, HEADER_LEN, Header, ItemDigest};
 use crate::id::Id;
 use crate::watch::{Stage, Watch};
 
@@ -331,7 +331,7 @@ impl<F: Fingerprint> Index<F> {
     /// Checks V40.
     fn check_ancillary(&self) -> Result<(), FormatError> {
         let sections = self.directory.sections.iter();
-        let mut ancillary = sections.filter(|s| matches!(s.kind, Kind::Ancillary(_)));
+        let mut ancillary = sections.filter(|s| s.kind.is_ancillary());
         ancillary.try_for_each(|s| check_record_checksum(s, slice(self.bytes(), s)))
     }
 

@@ -68,7 +68,7 @@ impl GroupBitmap {
         if !self.record_count.is_multiple_of(GROUP_CHUNK_BITS) {
             self.end_chunk()?;
         }
-        let mut section = file.begin_paged(Kind::Groups, 0, self.chunks.len(), temp)?;
+        let mut section = file.begin_paged(Kind::GROUPS, 0, self.chunks.len(), temp)?;
         self.chunks
             .read(GROUP_CHUNK_LEN, |chunks| section.write(chunks))?;
         section.end()

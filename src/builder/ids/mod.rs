@@ -143,7 +143,7 @@ impl IdSpool {
         let base = self.least.min(self.most);
         let bits = bit_length(self.most - base);
         let count = self.record_count();
-        let mut section = PackedSection::begin(file, Kind::Numbers, count, bits, &space.temp)?;
+        let mut section = PackedSection::begin(file, Kind::NUMBERS, count, bits, &space.temp)?;
         let mut sorter = Sorter::<Vec<Numbered<u64>>>::new(space.temp.clone(), space.sort_budget);
         let mut index = 0;
         self.numbers.read::<crate::Error>(NUMBER_LEN, |piece| {
@@ -166,7 +166,7 @@ impl IdSpool {
         section.end()?;
         if self.with_order {
             let bits = index_bits(count);
-            let mut section = PackedSection::begin(file, Kind::IdOrder, count, bits, &space.temp)?;
+            let mut section = PackedSection::begin(file, Kind::ID_ORDER, count, bits, &space.temp)?;
             for_each_sorted(sorter.finish()?, |_, index| section.push(index))?;
             section.end()?;
         }

@@ -29,20 +29,20 @@ pub(super) fn write(
     let mut places = dictionary.places(space)?;
     let mut buckets = encode(&mut dictionary.strings, &code, space, reporter)?;
     let bits = index_bits(count);
-    let mut section = PackedSection::begin(file, Kind::Places, count, bits, &space.temp)?;
+    let mut section = PackedSection::begin(file, Kind::PLACES, count, bits, &space.temp)?;
     for_each_number(&mut places, |place| section.push(place))?;
     section.end()?;
     let id_bits = bit_length(buckets.bytes.len());
     let offsets = count.div_ceil(BUCKET_LEN as u64);
     let mut section =
-        PackedSection::begin(file, Kind::BucketOffsets, offsets, id_bits, &space.temp)?;
+        PackedSection::begin(file, Kind::BUCKET_OFFSETS, offsets, id_bits, &space.temp)?;
     for_each_number(&mut buckets.offsets, |offset| section.push(offset))?;
     section.end()?;
-    let mut section = file.begin_paged(Kind::Buckets, 0, buckets.bytes.len(), &space.temp)?;
+    let mut section = file.begin_paged(Kind::BUCKETS, 0, buckets.bytes.len(), &space.temp)?;
     buckets.bytes.read(1, |bytes| section.write(bytes))?;
     section.end()?;
     if with_order {
-        let mut section = PackedSection::begin(file, Kind::IdOrder, count, bits, &space.temp)?;
+        let mut section = PackedSection::begin(file, Kind::ID_ORDER, count, bits, &space.temp)?;
         for_each_number(&mut dictionary.indexes, |index| section.push(index))?;
         section.end()?;
     }

@@ -83,20 +83,20 @@ impl IdSections {
             IdKind::Number => IdValues::Numbers(Numbers {
                 base: directory.id_base,
                 bits,
-                packed: paged(Kind::Numbers)?,
+                packed: paged(Kind::NUMBERS)?,
             }),
             IdKind::String => {
-                let section = section(directory, Kind::StringCode, 0)?;
+                let section = section(directory, Kind::STRING_CODE, 0)?;
                 let code = StringCode::from_bytes(string_code).map_err(|fault| {
                     let message = format!("the code of the ids: {fault}");
                     FormatError::damaged(42, message).at(section.offset)
                 })?;
                 IdValues::Strings(Box::new(Dictionary {
                     code,
-                    places: paged(Kind::Places)?,
-                    offsets: paged(Kind::BucketOffsets)?,
+                    places: paged(Kind::PLACES)?,
+                    offsets: paged(Kind::BUCKET_OFFSETS)?,
                     offset_bits: bits,
-                    buckets: paged(Kind::Buckets)?,
+                    buckets: paged(Kind::BUCKETS)?,
                     record_count,
                 }))
             }
@@ -107,9 +107,9 @@ impl IdSections {
         };
         Ok(Some(IdSections {
             record_count,
-            groups: optional(Kind::Groups)?.map(groups),
+            groups: optional(Kind::GROUPS)?.map(groups),
             values,
-            order: optional(Kind::IdOrder)?,
+            order: optional(Kind::ID_ORDER)?,
         }))
     }
 
