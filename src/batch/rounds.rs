@@ -71,79 +71,6 @@ pub struct PairRound {
     pub divided: Vec<u128>,
 }
 
-/// A round, in the type of its width.
-#[derive(Debug, Clone)]
-struct Round<F> {
-    within: F,
-    value: F,
-    mask: F,
-    before: Vec<F>,
-    divided: Vec<F>,
-}
-
-impl<F: Fingerprint> Round<F> {
-    fn of(round: &PairRound) -> Self {
-        let all = |values: &[u128]| values.iter().copied().map(F::from_u128).collect();
-        Round {
-            within: F::from_u128(round.within),
-            value: F::from_u128(round.value),
-            mask: F::from_u128(round.mask),
-            before: all(&round.before),
-            divided: all(&round.divided),
-        }
-    }
-
-    fn widened(&self) -> PairRound {
-        let all = |values: &[F]| values.iter().map(|value| value.to_u128()).collect();
-        PairRound {
-            within: self.within.to_u128(),
-            value: self.value.to_u128(),
-            mask: self.mask.to_u128(),
-            before: all(&self.before),
-            divided: all(&self.divided),
-        }
-    }
-
-    /// Returns whether a value takes part.
-    #[inline]
-    fn takes(&self, value: F) -> bool {
-        value & self.within == self.value
-            && (self.divided.is_empty()
-                || self.divided.binary_search(&(value & self.mask)).is_err())
-    }
-
-    fn rule(&self, distance: u32, spans: bool) -> Rule<F> {
-        let rule = match spans {
-            true => Rule::spanning(distance),
-            false => Rule::new(distance),
-        };
-        rule.that_agree(self.within | self.mask, &self.before)
-    }
-
-    fn scatter(&self, values: &[F], places: usize) -> (Fingerprints, Vec<usize>) {
-        let place = |value: F| match self.takes(value) {
-            true => place_of(value & self.mask, places),
-            false => places,
-        };
-        let (mut values, mut ends) = scatter_by(values, places + 1, place);
-        ends.pop();
-        values.truncate(ends.last().copied().unwrap_or_default());
-        (values.into(), ends)
-    }
-
-    /// Passes the near pairs of the values of a place to `take`.
-    fn find(&self, rule: &Rule<F>, values: &[F], take: Take<'_, F>) -> Result<()> {
-        if self.mask == F::ZERO || values.len() < FEW || values.len() >= u32::MAX as usize {
-            let mut out = Emitter::new(take);
-            search(&mut values.to_vec(), rule, &mut out);
-            return out.finish();
-        }
-        let mut buckets = Buckets::new(values.len());
-        buckets.fill(values, &Bits::of(values), self.mask);
-        buckets.search_all(rule, take)
-    }
-}
-
 /// Chooses the rounds of a search. Equal requests give equal rounds. The time is negligible.
 ///
 /// Each pair within the distance counts in exactly one round. The caller sends the values: in each round, all values
@@ -188,7 +115,28 @@ impl PairRound {
         values: impl Into<Column<'c>>,
         places: usize,
     ) -> (Fingerprints, Vec<usize>) {
-        by_width!(Column, values.into(), values => Round::of(self).scatter(values, places))
+        by_width!(Column, values.into(), values => self.scatter_typed(values, places))
+    }
+
+    fn scatter_typed<F: Fingerprint>(
+        &self,
+        values: &[F],
+        places: usize,
+    ) -> (Fingerprints, Vec<usize>) {
+        let [within, expected, mask] = [self.within, self.value, self.mask].map(F::from_u128);
+        let divided: Vec<F> = narrowed(&self.divided);
+        let takes = |value: F| {
+            value & within == expected
+                && (divided.is_empty() || divided.binary_search(&(value & mask)).is_err())
+        };
+        let place = |value: F| match takes(value) {
+            true => place_of(value & mask, places),
+            false => places,
+        };
+        let (mut values, mut ends) = scatter_by(values, places + 1, place);
+        ends.pop();
+        values.truncate(ends.last().copied().unwrap_or_default());
+        (values.into(), ends)
     }
 
     /// Calls `visit` with the pairs within the distance of the values that came to a place, except those that met in an
@@ -202,44 +150,71 @@ impl PairRound {
         distance: u32,
         values: impl Into<Column<'c>>,
         links: bool,
-        mut visit: impl FnMut(u128, u128),
+        visit: impl FnMut(u128, u128),
     ) -> Result<()> {
         by_width!(Column, values.into(), values => {
-            let round = Round::of(self);
-            let rule = round.rule(distance, links);
-            round.find(&rule, values, &mut |pairs| {
-                for (x, y) in pairs.drain(..) {
-                    visit(x.to_u128(), y.to_u128());
-                }
-                Ok(())
-            })
+            self.find_typed(distance, values, links, visit)
         })
     }
+
+    fn find_typed<F: Fingerprint>(
+        &self,
+        distance: u32,
+        values: &[F],
+        links: bool,
+        mut visit: impl FnMut(u128, u128),
+    ) -> Result<()> {
+        let rule = match links {
+            true => Rule::spanning(distance),
+            false => Rule::new(distance),
+        };
+        let agreed = F::from_u128(self.within | self.mask);
+        let rule = rule.that_agree(agreed, &narrowed(&self.before));
+        let take: Take<'_, F> = &mut |pairs| {
+            for (x, y) in pairs.drain(..) {
+                visit(x.to_u128(), y.to_u128());
+            }
+            Ok(())
+        };
+        if self.mask == 0 || values.len() < FEW || values.len() >= u32::MAX as usize {
+            let mut out = Emitter::new(take);
+            search(&mut values.to_vec(), &rule, &mut out);
+            return out.finish();
+        }
+        let mut buckets = Buckets::new(values.len());
+        buckets.fill(values, &Bits::of(values), F::from_u128(self.mask));
+        buckets.search_all(&rule, take)
+    }
+}
+
+/// Returns values in the type of their width.
+fn narrowed<F: Fingerprint>(values: &[u128]) -> Vec<F> {
+    values.iter().copied().map(F::from_u128).collect()
 }
 
 /// Chooses the rounds for values of one type.
 fn chosen<F: Fingerprint>(request: &RoundsRequest<'_>, sample: &[F]) -> Vec<PairRound> {
     let mut rounds = Vec::new();
     if request.distance > 0 {
-        let all = Round {
-            within: F::ZERO,
-            value: F::ZERO,
-            mask: F::ZERO,
+        let all = PairRound {
+            within: 0,
+            value: 0,
+            mask: 0,
             before: Vec::new(),
             divided: Vec::new(),
         };
         divide(request, &all, sample, 0, &mut rounds);
     }
-    rounds.iter().map(Round::widened).collect()
+    rounds
 }
 
 /// Adds the rounds of the values that meet in one place. `sample` is their part of the sample.
 fn divide<F: Fingerprint>(
     request: &RoundsRequest<'_>,
-    of: &Round<F>,
+    of: &PairRound,
     sample: &[F],
     depth: usize,
-    rounds: &mut Vec<Round<F>>,
+    rounds: &mut Vec<PairRound>,
 ) {
     let agreed = of.within | of.mask;
     let share = sample.len() as f64 / request.sample.len().max(1) as f64;
@@ -247,14 +222,15 @@ fn divide<F: Fingerprint>(
         0 => request.count,
         _ => (share * request.count as f64) as u64,
     };
-    let bits = Bits::of_sample(F::from_u128(request.varying) & !agreed, sample);
+    let bits = Bits::of_sample(F::from_u128(request.varying & !agreed), sample);
     let Some(masks) = bits.cover(request.distance, count, SEND_NS) else {
         rounds.push(of.clone());
         return;
     };
+    let masks: Vec<u128> = masks.iter().map(|mask| mask.to_u128()).collect();
     let most = (request.largest_share * request.sample.len() as f64) as usize;
     for (number, &mask) in masks.iter().enumerate() {
-        let mut round = Round {
+        let mut round = PairRound {
             within: agreed,
             value: of.value,
             mask,
@@ -262,13 +238,14 @@ fn divide<F: Fingerprint>(
             divided: Vec::new(),
         };
         if depth < MOST_DEPTH {
-            let crowds = crowds(sample, mask, most.max(LEAST_SEEN));
+            let crowds = crowds(sample, F::from_u128(mask), most.max(LEAST_SEEN));
             for (crowd, sample) in crowds {
+                let crowd = crowd.to_u128();
                 round.divided.push(crowd);
-                let crowd = Round {
+                let crowd = PairRound {
                     within: agreed | mask,
                     value: of.value | crowd,
-                    mask: F::ZERO,
+                    mask: 0,
                     before: round.before.clone(),
                     divided: Vec::new(),
                 };
