@@ -94,7 +94,8 @@ impl<F: Fingerprint> RecordSorter<F> {
                 sorted.for_each_round(|round| {
                     reporter.advance(round.count() as u64)?;
                     let mut records = round.iter();
-                    records.try_for_each(|r| separator.push_number(r.fingerprint, r.id, &[]))
+                    records
+                        .try_for_each(|r| separator.push(r.fingerprint, &r.id.to_be_bytes(), &[]))
                 })?;
                 separator.finish()
             }
@@ -109,7 +110,7 @@ impl<F: Fingerprint> RecordSorter<F> {
                 sorted.for_each_round(|round| {
                     reporter.advance(round.count() as u64)?;
                     round.for_each(|fingerprint, [id, sketch], ()| {
-                        separator.push_bytes(fingerprint, id, sketch)
+                        separator.push(fingerprint, id, sketch)
                     })
                 })?;
                 separator.finish()
@@ -146,26 +147,12 @@ impl<'a, F: Fingerprint> Separator<'a, F> {
         }
     }
 
-    /// Appends a record with a number id, and the bytes of its sketch if records have sketches.
+    /// Appends a record by the bytes of its id, those of a number with the most significant first, and of its sketch;
+    /// they are ignored in a build without ids or sketches.
     ///
     /// # Errors
     /// A failure to write a temporary file.
-    pub(crate) fn push_number(&mut self, fingerprint: F, id: u64, sketch: &[u8]) -> Result<()> {
-        let is_first = self.begin(fingerprint, sketch)?;
-        Ok(self.ids.push_number(fingerprint, is_first, id)?)
-    }
-
-    /// Appends a record by the bytes of its id: for a number, most significant first; empty without ids.
-    ///
-    /// # Errors
-    /// A failure to write a temporary file.
-    pub(crate) fn push_bytes(&mut self, fingerprint: F, id: &[u8], sketch: &[u8]) -> Result<()> {
-        let is_first = self.begin(fingerprint, sketch)?;
-        Ok(self.ids.push_bytes(fingerprint, is_first, id)?)
-    }
-
-    /// Adds the fingerprint and the sketch of a record. Returns whether the fingerprint differs from the previous one.
-    fn begin(&mut self, fingerprint: F, sketch: &[u8]) -> Result<bool> {
+    pub(crate) fn push(&mut self, fingerprint: F, id: &[u8], sketch: &[u8]) -> Result<()> {
         let is_first = self.last != Some(fingerprint);
         if is_first {
             if self.fresh.len() == FRESH_LEN {
@@ -181,7 +168,7 @@ impl<'a, F: Fingerprint> Separator<'a, F> {
         {
             sketches.push(sketch)?;
         }
-        Ok(is_first)
+        Ok(self.ids.push(fingerprint, is_first, id)?)
     }
 
     /// Returns the parts of all records.

@@ -132,13 +132,12 @@ impl<'a, F: Fingerprint> Merger<'a, F> {
             if passed % REPORT_EVERY == 0 {
                 reporter.advance(REPORT_EVERY)?;
             }
-            match (choice.keeps(head), kind, head.id.as_id()) {
-                (false, _, _) => Ok(()),
-                (_, IdKind::None, _) => separator.push_bytes(head.fingerprint, &[], &head.sketch),
-                (_, _, Id::Number(id)) => separator.push_number(head.fingerprint, id, &head.sketch),
-                (_, _, Id::String(id)) => {
-                    separator.push_bytes(head.fingerprint, id.as_bytes(), &head.sketch)
-                }
+            if !choice.keeps(head) {
+                return Ok(());
+            }
+            match head.id.as_id() {
+                Id::Number(id) => separator.push(head.fingerprint, &id.to_be_bytes(), &head.sketch),
+                Id::String(id) => separator.push(head.fingerprint, id.as_bytes(), &head.sketch),
             }
         })?;
         reporter.advance(passed % REPORT_EVERY)?;

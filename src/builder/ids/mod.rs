@@ -64,51 +64,32 @@ impl IdSpool {
         self.content_id
     }
 
-    /// Appends the id of a record; `is_first` is true for the first id of its fingerprint.
-    pub(crate) fn push_number<F: Fingerprint>(
-        &mut self,
-        fingerprint: F,
-        is_first: bool,
-        id: u64,
-    ) -> io::Result<()> {
-        let mut digest = ItemDigest::new(fingerprint);
-        digest.add_word(id);
-        self.content_id.add(digest.finish());
-        self.groups.push(is_first)?;
-        self.least = self.least.min(id);
-        self.most = self.most.max(id);
-        self.numbers.write(&id.to_le_bytes())
-    }
-
-    /// Appends an id of at most 65,535 bytes; `is_first` is true for the first id of its fingerprint.
-    pub(crate) fn push_string<F: Fingerprint>(
+    /// Appends the id of a record by its bytes, those of a number with the most significant first; does nothing if there
+    /// are no ids. `is_first` is true for the first id of its fingerprint.
+    pub(crate) fn push<F: Fingerprint>(
         &mut self,
         fingerprint: F,
         is_first: bool,
         id: &[u8],
     ) -> io::Result<()> {
         let mut digest = ItemDigest::new(fingerprint);
-        digest.add_string(id);
-        self.content_id.add(digest.finish());
-        self.groups.push(is_first)?;
-        self.strings.write(&(id.len() as u16).to_le_bytes())?;
-        self.strings.write(id)
-    }
-
-    /// Appends an id by its bytes, those of a number with the most significant first; does nothing if there are no ids.
-    pub(crate) fn push_bytes<F: Fingerprint>(
-        &mut self,
-        fingerprint: F,
-        is_first: bool,
-        id: &[u8],
-    ) -> io::Result<()> {
-        match (self.kind, id.try_into()) {
-            (IdKind::None, _) => Ok(()),
-            (IdKind::Number, Ok(id)) => {
-                self.push_number(fingerprint, is_first, u64::from_be_bytes(id))
+        match self.kind {
+            IdKind::None => return Ok(()),
+            IdKind::Number => {
+                let id = u64::from_be_bytes(id.try_into().expect("a number has eight bytes"));
+                digest.add_word(id);
+                self.least = self.least.min(id);
+                self.most = self.most.max(id);
+                self.numbers.write(&id.to_le_bytes())?;
             }
-            _ => self.push_string(fingerprint, is_first, id),
+            IdKind::String => {
+                digest.add_string(id);
+                self.strings.write(&(id.len() as u16).to_le_bytes())?;
+                self.strings.write(id)?;
+            }
         }
+        self.content_id.add(digest.finish());
+        self.groups.push(is_first)
     }
 
     /// Writes all id sections except the code of the strings, which is returned if there is one.
