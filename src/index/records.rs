@@ -61,6 +61,9 @@ impl<'a, F: Fingerprint> Records<'a, F> {
     /// # Errors
     /// A damaged block or page, or ids that do not fit the fingerprints. Do not read on after an error.
     pub fn read(&mut self) -> Result<Option<(F, Id<'_>)>> {
+        if self.ids.is_none() {
+            return Ok(None);
+        }
         let record = self.read_with_slot()?;
         Ok(record.map(|(fingerprint, id, _)| (fingerprint, id)))
     }
@@ -73,6 +76,9 @@ impl<'a, F: Fingerprint> Records<'a, F> {
         &mut self,
         mut holds: impl FnMut(F, Id<'_>, u64) -> bool,
     ) -> Result<Option<(F, Id<'_>)>> {
+        if self.ids.is_none() {
+            return Ok(None);
+        }
         while let Some((fingerprint, id, slot)) = self.read_with_slot()? {
             if holds(fingerprint, id, slot) {
                 let ids = self.ids.as_ref();
@@ -83,13 +89,15 @@ impl<'a, F: Fingerprint> Records<'a, F> {
         Ok(None)
     }
 
-    /// Returns the next record with the slot of its id, see [`Index::visit_ids`].
+    /// Returns the next record with the slot of its id, see [`Index::visit_ids`]. Without ids, a record is a fingerprint,
+    /// with the number 0.
     ///
     /// # Errors
     /// The errors of [`Records::read`].
     pub(crate) fn read_with_slot(&mut self) -> Result<Option<(F, Id<'_>, u64)>> {
         let (Some(sections), Some(ids)) = (&self.index.ids, &mut self.ids) else {
-            return Ok(None);
+            let fingerprint = self.fingerprints.next().transpose()?;
+            return Ok(fingerprint.map(|fingerprint| (fingerprint, Id::Number(0), 0)));
         };
         let (file, next) = (self.index.bytes(), ids.next_index());
         if next == sections.record_count() {

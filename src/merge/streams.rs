@@ -9,8 +9,8 @@ use crate::bit_set::BitSet;
 use crate::error::{Error, FormatError, Result};
 use crate::fingerprint::Fingerprint;
 use crate::format::IdKind;
-use crate::id::{Id, IdBuf};
-use crate::index::{Fingerprints, Records, Sketches};
+use crate::id::IdBuf;
+use crate::index::{Records, Sketches};
 use crate::set::NumberedIndex;
 
 /// A record of a segment. Records are merged in the order of these fields.
@@ -84,8 +84,12 @@ impl<'m, 'a, F: Fingerprint> Streams<'m, 'a, F> {
 pub(super) struct RecordStream<'m, 'a, F> {
     merger: &'m Merger<'a, F>,
     number: usize,
-    source: Source<'a, F>,
-    sketches: Option<SketchReader<'a>>,
+    records: Box<Records<'a, F>>,
+    has_ids: bool,
+    /// The sketches, if they are requested, and the number of the next one.
+    sketches: Option<(Sketches<'a>, u64)>,
+    /// The words of the last sketch.
+    words: Vec<u64>,
     /// The slots of excluded records.
     excluded: BitSet,
     /// The fingerprint of the last record.
@@ -95,25 +99,6 @@ pub(super) struct RecordStream<'m, 'a, F> {
     /// Number of fingerprints still to come.
     left: u64,
     own_matches: u64,
-}
-
-enum Source<'a, F> {
-    Records(Box<Records<'a, F>>),
-    /// A segment without ids.
-    Fingerprints(Fingerprints<'a, F>),
-}
-
-impl<F: Fingerprint> Source<'_, F> {
-    /// Returns the next record with the slot of its id.
-    fn read(&mut self) -> Result<Option<(F, Id<'_>, u64)>> {
-        match self {
-            Source::Records(records) => records.read_with_slot(),
-            Source::Fingerprints(fingerprints) => {
-                let fingerprint = fingerprints.next().transpose()?;
-                Ok(fingerprint.map(|fingerprint| (fingerprint, Id::Number(0), 0)))
-            }
-        }
-    }
 }
 
 impl<'m, 'a, F: Fingerprint> RecordStream<'m, 'a, F> {
@@ -129,18 +114,20 @@ impl<'m, 'a, F: Fingerprint> RecordStream<'m, 'a, F> {
         with_sketches: bool,
         budget: usize,
     ) -> Result<Self> {
-        let sketches = with_sketches.then(|| SketchReader::new(segment.sketches()?));
-        let sketches = sketches
-            .transpose()
-            .map_err(merger.segments.blame(number))?;
+        let read = || {
+            // The sketches were there a moment ago.
+            let gone = || FormatError::damaged(43, "the sketches have gone");
+            Ok((segment.sketches()?.ok_or_else(gone)?, 0))
+        };
+        let sketches = with_sketches.then(read).transpose();
+        let sketches = sketches.map_err(merger.segments.blame(number))?;
         Ok(RecordStream {
             merger,
             number,
-            source: match segment.id_kind() {
-                IdKind::None => Source::Fingerprints(segment.iter()),
-                _ => Source::Records(Box::new(segment.records_within(budget))),
-            },
+            records: Box::new(segment.records_within(budget)),
+            has_ids: segment.id_kind() != IdKind::None,
             sketches,
+            words: Vec::new(),
             excluded,
             fingerprint: None,
             hides_fingerprint: false,
@@ -152,8 +139,8 @@ impl<'m, 'a, F: Fingerprint> RecordStream<'m, 'a, F> {
     /// Replaces the record in `head` by the next one; returns false at the end.
     fn read(&mut self, head: &mut Head<F>) -> Result<bool> {
         let blame = self.merger.segments.blame(self.number);
-        let has_ids = matches!(self.source, Source::Records(_));
-        let Some((fingerprint, id, slot)) = self.source.read().map_err(&blame)? else {
+        let next = self.records.read_with_slot().map_err(&blame)?;
+        let Some((fingerprint, id, slot)) = next else {
             return match self.left {
                 0 => Ok(false),
                 _ => Err(blame(wrong_count())),
@@ -169,7 +156,7 @@ impl<'m, 'a, F: Fingerprint> RecordStream<'m, 'a, F> {
             self.hides_fingerprint = self.merger.hides_fingerprint(self.number, fingerprint);
             self.own_matches += u64::from(self.merger.own_excludes(self.number, fingerprint));
         } else {
-            let is_repeated = has_ids && self.fingerprint == Some(fingerprint);
+            let is_repeated = self.has_ids && self.fingerprint == Some(fingerprint);
             if !is_repeated || id < head.id.as_id() {
                 return Err(blame(descending(is_repeated)));
             }
@@ -177,40 +164,16 @@ impl<'m, 'a, F: Fingerprint> RecordStream<'m, 'a, F> {
         head.fingerprint = fingerprint;
         head.id.clone_from_id(id);
         head.is_left_out = self.hides_fingerprint || self.excluded.contains(slot);
-        if let Some(sketches) = &mut self.sketches {
-            sketches.read(&mut head.sketch).map_err(&blame)?;
+        if let Some((sketches, next)) = &mut self.sketches {
+            self.words.clear();
+            let read = sketches.read(*next..*next + 1, &mut self.words);
+            read.map_err(&blame)?;
+            *next += 1;
+            head.sketch.clear();
+            let bytes = self.words.iter().flat_map(|word| word.to_le_bytes());
+            head.sketch.extend(bytes);
         }
         Ok(true)
-    }
-}
-
-/// Reads the sketches of a segment one by one.
-struct SketchReader<'a> {
-    sketches: Sketches<'a>,
-    next: u64,
-    words: Vec<u64>,
-}
-
-impl<'a> SketchReader<'a> {
-    fn new(sketches: Option<Sketches<'a>>) -> Result<Self> {
-        // The sketches were there a moment ago.
-        let gone = || FormatError::damaged(43, "the sketches have gone");
-        Ok(SketchReader {
-            sketches: sketches.ok_or_else(gone)?,
-            next: 0,
-            words: Vec::new(),
-        })
-    }
-
-    /// Replaces the last sketch by the next one.
-    fn read(&mut self, sketch: &mut Vec<u8>) -> Result<()> {
-        self.words.clear();
-        let range = self.next..self.next + 1;
-        self.sketches.read(range, &mut self.words)?;
-        self.next += 1;
-        sketch.clear();
-        sketch.extend(self.words.iter().flat_map(|word| word.to_le_bytes()));
-        Ok(())
     }
 }
 
