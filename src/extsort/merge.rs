@@ -1,53 +1,55 @@
-//! Merges ordered streams of records in rounds, each stream within its share of the memory.
+//! Merges ordered runs in rounds, each run within its share of the memory.
+
+use std::io::{BufReader, Seek};
 
 use super::record_buffer::RecordBuffer;
+use super::temp_space::TempFile;
 use crate::error::Result;
 
-/// Records that come in order.
-pub(crate) trait Stream<B> {
-    /// Appends records up to about `budget` bytes; returns false at the end of the stream.
-    ///
-    /// # Errors
-    /// A failure to read the records.
-    fn fill(&mut self, buffer: &mut B, budget: usize) -> Result<bool>;
-}
+/// Bytes of a run that are read or written at a time.
+pub(super) const RUN_BUFFER_LEN: usize = 1 << 16;
 
-/// A stream and its waiting records.
+/// An ordered run and its waiting records.
 #[derive(Debug)]
-struct Source<B, S> {
-    stream: S,
+struct Source<B> {
+    file: BufReader<TempFile>,
     buffer: B,
     ended: bool,
 }
 
-/// Merges several ordered streams.
+/// Merges several ordered runs.
 #[derive(Debug)]
-pub(crate) struct Merge<B, S> {
-    sources: Vec<Source<B, S>>,
+pub(crate) struct Merge<B> {
+    sources: Vec<Source<B>>,
     round: B,
     /// Number of records in the last round, before equal ones were combined.
     taken: u64,
-    /// The most bytes of waiting records for each stream.
+    /// The most bytes of waiting records for each run.
     share: usize,
 }
 
-impl<B: RecordBuffer, S: Stream<B>> Merge<B, S> {
+impl<B: RecordBuffer> Merge<B> {
     /// Creates a merge that holds about `budget` bytes: one half waiting records, one half those of a round.
-    pub(crate) fn new(streams: impl IntoIterator<Item = S>, budget: usize) -> Self {
-        let sources: Vec<Source<B, S>> = streams
-            .into_iter()
-            .map(|stream| Source {
-                stream,
+    ///
+    /// # Errors
+    /// A failure to read a file.
+    pub(super) fn new(runs: Vec<TempFile>, budget: usize) -> Result<Self> {
+        let share = budget / 2 / runs.len().max(1);
+        let mut sources = Vec::with_capacity(runs.len());
+        for mut file in runs {
+            file.rewind()?;
+            sources.push(Source {
+                file: BufReader::with_capacity(RUN_BUFFER_LEN, file),
                 buffer: B::default(),
                 ended: false,
-            })
-            .collect();
-        Merge {
-            share: budget / 2 / sources.len().max(1),
+            });
+        }
+        Ok(Merge {
             sources,
             round: B::default(),
             taken: 0,
-        }
+            share,
+        })
     }
 
     /// Returns the number of records that went into the last round.
@@ -58,16 +60,16 @@ impl<B: RecordBuffer, S: Stream<B>> Merge<B, S> {
     /// Returns the next records in order; none at the end. Equal records may be spread over rounds.
     ///
     /// # Errors
-    /// Any error of a stream.
+    /// A failure to read a run.
     pub(crate) fn next_round(&mut self) -> Result<Option<&mut B>> {
         self.round.clear();
         for source in &mut self.sources {
             // Avoids many small reads.
             if !source.ended && source.buffer.memory_len() <= self.share / 2 {
-                source.ended = !source.stream.fill(&mut source.buffer, self.share)?;
+                source.ended = !source.buffer.read_from(&mut source.file, self.share)?;
             }
         }
-        // An unread record is at least the last one read of its stream, so all records up to the least of these are in
+        // An unread record is at least the last one read of its run, so all records up to the least of these are in
         // memory.
         let open = self.sources.iter().filter(|source| !source.ended);
         let bound = open.filter_map(|source| source.buffer.last_key()).min();
@@ -86,42 +88,33 @@ impl<B: RecordBuffer, S: Stream<B>> Merge<B, S> {
 #[cfg(test)]
 mod tests {
     use super::super::record_buffer::Numbered;
+    use super::super::temp_space::TempSpace;
     use super::*;
     use proptest::prelude::*;
-
-    /// Returns `step` records at a time.
-    struct Slow {
-        records: std::vec::IntoIter<Numbered<u32>>,
-        step: usize,
-    }
-
-    impl Stream<Vec<Numbered<u32>>> for Slow {
-        fn fill(&mut self, buffer: &mut Vec<Numbered<u32>>, _room: usize) -> Result<bool> {
-            buffer.extend(self.records.by_ref().take(self.step));
-            Ok(self.records.len() > 0)
-        }
-    }
 
     proptest! {
         #[test]
         fn rounds_are_the_sorted_whole(
-            streams in prop::collection::vec(
-                (prop::collection::vec((0u32..5, 0u64..3), 0..60), 1usize..9), 0..6,
-            ),
+            runs in prop::collection::vec(prop::collection::vec((0u32..5, 0u64..3), 0..60), 0..6),
+            budget in prop_oneof![0usize..2000, Just(1 << 20)],
         ) {
+            let folder = tempfile::tempdir().unwrap();
+            let temp = TempSpace::new(Some(folder.path().into()), 0);
             let mut all: Vec<Numbered<u32>> = Vec::new();
-            let mut slow = Vec::new();
-            for (records, step) in streams {
-                let mut records: Vec<Numbered<u32>> = records
+            let mut files = Vec::new();
+            for run in runs {
+                let mut records: Vec<Numbered<u32>> = run
                     .into_iter()
                     .map(|(fingerprint, id)| Numbered { fingerprint, id })
                     .collect();
                 records.sort_unstable();
                 all.extend(&records);
-                slow.push(Slow { records: records.into_iter(), step });
+                let mut file = temp.file().unwrap();
+                records.write_to(&mut file).unwrap();
+                files.push(file);
             }
             all.sort_unstable();
-            let mut merge = Merge::new(slow, 1 << 20);
+            let mut merge = Merge::<Vec<Numbered<u32>>>::new(files, budget).unwrap();
             let mut merged = Vec::new();
             while let Some(round) = merge.next_round().unwrap() {
                 merged.append(round);

@@ -1,15 +1,12 @@
 //! Sorts in bounded memory: writes records as ordered runs when they do not fit, then merges these.
 
-use std::io::{BufReader, BufWriter, IntoInnerError, Seek};
+use std::io::{BufWriter, IntoInnerError};
 
-use super::merge::{Merge, Stream};
+use super::merge::{Merge, RUN_BUFFER_LEN};
 use super::record_buffer::RecordBuffer;
 use super::temp_space::{TempFile, TempSpace};
 use crate::error::Result;
 use crate::threads::Background;
-
-/// Bytes of a run that are read or written at a time.
-const RUN_BUFFER_LEN: usize = 1 << 16;
 
 /// The least share of memory for merging a run: the same again is needed for records in and out of the buffer.
 const RUN_SHARE: usize = 4 * RUN_BUFFER_LEN;
@@ -25,18 +22,10 @@ pub(crate) struct Sorter<B> {
     budget: usize,
     buffer: B,
     /// A buffer that is being sorted and written.
-    spilling: Option<Background<Result<(B, Run)>>>,
+    spilling: Option<Background<Result<(B, TempFile)>>>,
     /// Ordered runs, by the number of times that their records were merged.
-    runs: Vec<Vec<Run>>,
+    runs: Vec<Vec<TempFile>>,
 }
-
-/// An ordered run in a temporary file.
-#[derive(Debug)]
-struct Run(TempFile);
-
-/// A run that is being read.
-#[derive(Debug)]
-pub(crate) struct RunReader(BufReader<TempFile>);
 
 /// All records, in order.
 #[derive(Debug)]
@@ -44,7 +33,7 @@ pub(crate) enum Sorted<B> {
     /// All records fit in memory.
     Memory(B),
     /// The records are in runs.
-    Runs(Merge<B, RunReader>),
+    Runs(Merge<B>),
 }
 
 impl<B: RecordBuffer> Sorted<B> {
@@ -125,14 +114,14 @@ impl<B: RecordBuffer> Sorter<B> {
             self.keep(run)?;
         }
         drop(self.buffer);
-        let mut runs: Vec<Run> = self.runs.into_iter().flatten().collect();
+        let mut runs: Vec<TempFile> = self.runs.into_iter().flatten().collect();
         while runs.len() > fan_in(self.budget) {
             let rest = runs.split_off(fan_in(self.budget));
             let merged = merge_runs::<B>(&self.temp, runs, self.budget / 2)?;
             runs = rest;
             runs.push(merged);
         }
-        Ok(Sorted::Runs(merge(runs, self.budget / 2)?))
+        Ok(Sorted::Runs(Merge::new(runs, self.budget / 2)?))
     }
 
     /// Writes the records in memory as a run, while further ones may be added.
@@ -178,7 +167,7 @@ impl<B: RecordBuffer> Sorter<B> {
     }
 
     /// Keeps a run; merges runs of a level when there are many, so that few files are open.
-    fn keep(&mut self, run: Run) -> Result<()> {
+    fn keep(&mut self, run: TempFile) -> Result<()> {
         let mut run = run;
         for level in 0.. {
             if self.runs.len() == level {
@@ -210,42 +199,24 @@ fn fan_in(budget: usize) -> usize {
     (budget / 2 / RUN_SHARE).clamp(2, MAX_FAN_IN)
 }
 
-fn write_run<B: RecordBuffer>(temp: &TempSpace, buffer: &B) -> Result<Run> {
+fn write_run<B: RecordBuffer>(temp: &TempSpace, buffer: &B) -> Result<TempFile> {
     // Some buffers write record by record.
     let mut out = BufWriter::with_capacity(RUN_BUFFER_LEN, temp.file()?);
     buffer.write_to(&mut out)?;
-    let file = out.into_inner().map_err(IntoInnerError::into_error)?;
-    Ok(Run(file))
+    Ok(out.into_inner().map_err(IntoInnerError::into_error)?)
 }
 
-fn merge_runs<B: RecordBuffer>(temp: &TempSpace, runs: Vec<Run>, budget: usize) -> Result<Run> {
+fn merge_runs<B: RecordBuffer>(
+    temp: &TempSpace,
+    runs: Vec<TempFile>,
+    budget: usize,
+) -> Result<TempFile> {
     let mut out = BufWriter::with_capacity(RUN_BUFFER_LEN, temp.file()?);
-    let mut merge = merge::<B>(runs, budget)?;
+    let mut merge = Merge::<B>::new(runs, budget)?;
     while let Some(round) = merge.next_round()? {
         round.write_to(&mut out)?;
     }
-    let file = out.into_inner().map_err(IntoInnerError::into_error)?;
-    Ok(Run(file))
-}
-
-/// Starts to read runs.
-fn merge<B: RecordBuffer>(runs: Vec<Run>, budget: usize) -> Result<Merge<B, RunReader>> {
-    let readers: Result<Vec<RunReader>> = runs.into_iter().map(Run::read).collect();
-    Ok(Merge::new(readers?, budget))
-}
-
-impl Run {
-    fn read(self) -> Result<RunReader> {
-        let Run(mut file) = self;
-        file.rewind()?;
-        Ok(RunReader(BufReader::with_capacity(RUN_BUFFER_LEN, file)))
-    }
-}
-
-impl<B: RecordBuffer> Stream<B> for RunReader {
-    fn fill(&mut self, buffer: &mut B, budget: usize) -> Result<bool> {
-        Ok(buffer.read_from(&mut self.0, budget)?)
-    }
+    Ok(out.into_inner().map_err(IntoInnerError::into_error)?)
 }
 
 #[cfg(test)]
