@@ -7,7 +7,7 @@ use super::group::{Rule, search};
 use super::ordered::{Give, Worker, in_order};
 use crate::design::{Permutation, Permuted};
 use crate::error::{Error, Result};
-use crate::extsort::{Sorter, ValueCollector, ValueSpace, Values, add_all};
+use crate::extsort::{ValueCollector, ValueSpace, Values};
 use crate::fingerprint::Fingerprint;
 
 /// Nanoseconds to bring a value to the others of its group through a file.
@@ -82,16 +82,13 @@ fn search_table<F: Fingerprint>(
     mut groups: GroupStream<'_, F>,
     take: Take<'_, F>,
 ) -> Result<()> {
-    let mut sorter = Sorter::<Vec<F>>::new(groups.space.temp.clone(), groups.space.sort_budget);
     let identity = Permutation::new(F::MAX);
-    let mut permuted = Vec::new();
-    values.for_each_piece(&mut |piece| {
-        permuted.clear();
-        permuted.extend_from_slice(piece);
-        identity.rearrange_all(&groups.permutation, &mut permuted);
-        add_all(&mut sorter, &permuted)
-    })?;
-    drop(permuted);
+    let sorter = values.sorter_for(
+        &identity,
+        &groups.permutation,
+        groups.space,
+        &mut |_| Ok(()),
+    )?;
     let sorted = sorter.finish()?;
     sorted.for_each_round(|values| groups.push(values, take))?;
     groups.finish(take)

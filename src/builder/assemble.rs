@@ -9,7 +9,7 @@ use super::table_writer::{self, KeySections, PART_LEN, TableRequest};
 use crate::codec::Codec;
 use crate::design::Permutation;
 use crate::error::Result;
-use crate::extsort::{MemoryLimit, RearrangeStep, Spool, ValueSpace, Values};
+use crate::extsort::{MemoryLimit, Spool, ValueSpace, Values};
 use crate::fingerprint::Fingerprint;
 use crate::format::{
     ContentId, Directory, FOOTER_LEN, Footer, Header, IdKind, Kind, Metadata, SECTION_ALIGNMENT,
@@ -209,10 +209,20 @@ fn rearrange<F: Fingerprint>(
 ) -> Result<Values<F>> {
     let count = values.len();
     reporter.begin(Stage::SortTable(t), count)?;
-    values.rearrange(from, to, space, &mut |step| match step {
-        RearrangeStep::Done(count) => reporter.advance(count),
-        RearrangeStep::MergeBegins => reporter.begin(Stage::MergeTable(t), count),
-    })
+    let mut source = match values {
+        Values::Memory(mut values) => {
+            from.rearrange_all(to, &mut values);
+            F::sort(&mut values);
+            reporter.advance(count)?;
+            return Ok(Values::Memory(values));
+        }
+        file => file,
+    };
+    let sorter = source.sorter_for(from, to, space, &mut |count| reporter.advance(count))?;
+    drop(source);
+    let sorted = sorter.finish()?;
+    reporter.begin(Stage::MergeTable(t), count)?;
+    Values::of_sorted(sorted, space, &mut |count| reporter.advance(count))
 }
 
 /// Writes a section that does not belong to a table.

@@ -18,4 +18,4 @@ pub(crate) use record_buffer::{FixedRecord, Numbered, RecordBuffer};
 pub(crate) use sorter::{Sorted, Sorter};
 pub(crate) use string_records::{IndexedStrings, NamePairs, NamedRecords, Prefix};
 pub(crate) use temp_space::{Spool, TempSpace};
-pub(crate) use values::{RearrangeStep, ValueCollector, ValueSpace, Values, add_all};
+pub(crate) use values::{ValueCollector, ValueSpace, Values, add_all};

@@ -12,15 +12,6 @@ use crate::fingerprint::Fingerprint;
 /// The buffer size for reading values from a file, in bytes.
 const PIECE_LEN: usize = 1 << 22;
 
-/// The progress that [`Values::rearrange`] reports.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum RearrangeStep {
-    /// The number of further values that were sorted or, once the merge has begun, merged.
-    Done(u64),
-    /// The values did not fit in memory, and the merge of their runs begins.
-    MergeBegins,
-}
-
 /// Ascending distinct values of one table, which can be read any number of times.
 #[derive(Debug)]
 pub(crate) enum Values<F> {
@@ -82,40 +73,27 @@ impl<F: Fingerprint> Values<F> {
         collector.finish()
     }
 
-    /// Returns the same fingerprints in the order of another table. Calls `report` with the progress.
+    /// Adds the values to a sorter, rearranged for another table. Calls `advance` after each piece of them.
     ///
     /// # Errors
     /// A failure to read or write them.
-    pub(crate) fn rearrange(
-        self,
+    pub(crate) fn sorter_for(
+        &mut self,
         from: &Permutation<F>,
         to: &Permutation<F>,
         space: &ValueSpace,
-        report: &mut dyn FnMut(RearrangeStep) -> Result<()>,
-    ) -> Result<Self> {
-        let mut source = match self {
-            Values::Memory(mut values) => {
-                from.rearrange_all(to, &mut values);
-                F::sort(&mut values);
-                report(RearrangeStep::Done(values.len() as u64))?;
-                return Ok(Values::Memory(values));
-            }
-            file => file,
-        };
+        advance: &mut dyn FnMut(u64) -> Result<()>,
+    ) -> Result<Sorter<Vec<F>>> {
         let mut sorter = Sorter::<Vec<F>>::new(space.temp.clone(), space.sort_budget);
         let mut rearranged = Vec::new();
-        source.for_each_piece(&mut |piece| {
+        self.for_each_piece(&mut |piece| {
             rearranged.clear();
             rearranged.extend_from_slice(piece);
             from.rearrange_all(to, &mut rearranged);
-            report(RearrangeStep::Done(piece.len() as u64))?;
+            advance(piece.len() as u64)?;
             add_all(&mut sorter, &rearranged)
         })?;
-        drop(source);
-        let sorted = sorter.finish()?;
-        report(RearrangeStep::MergeBegins)?;
-        let advance = &mut |count| report(RearrangeStep::Done(count));
-        Values::of_sorted(sorted, space, advance)
+        Ok(sorter)
     }
 }
 
@@ -256,8 +234,9 @@ mod tests {
                     prop_assert_eq!(all(&mut collected), values.clone());
                 }
                 let identity = Permutation::new(u64::MAX);
-                let rearranged = collected.rearrange(&identity, &to, &space, &mut |_| Ok(()));
-                let mut rearranged = rearranged.unwrap();
+                let sorter = collected.sorter_for(&identity, &to, &space, &mut |_| Ok(()));
+                let sorted = sorter.unwrap().finish().unwrap();
+                let mut rearranged = Values::of_sorted(sorted, &space, &mut |_| Ok(())).unwrap();
                 prop_assert_eq!(all(&mut rearranged), expected.clone());
             }
         }
