@@ -21,8 +21,6 @@ mod sealed {
         fn as_column(values: &[Self]) -> super::Column<'_>;
         /// Converts values into a column.
         fn into_column(values: Vec<Self>) -> super::Fingerprints;
-        /// Returns the vector of a column of this width.
-        fn vec_of(column: &mut super::Fingerprints) -> Option<&mut Vec<Self>>;
     }
 }
 
@@ -169,13 +167,6 @@ macro_rules! impl_fingerprint {
 
             fn into_column(values: Vec<Self>) -> Fingerprints {
                 Fingerprints::$Variant(values)
-            }
-
-            fn vec_of(column: &mut Fingerprints) -> Option<&mut Vec<Self>> {
-                match column {
-                    Fingerprints::$Variant(values) => Some(values),
-                    _ => None,
-                }
             }
         }
 

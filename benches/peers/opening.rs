@@ -9,8 +9,8 @@ use std::time::Instant;
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 use rustix::fs::{Advice, fadvise};
-use simidx::design::TableDesign;
-use simidx::{Index, Scratch, Width};
+use simidx::design::PlanRequest;
+use simidx::{Codec, Index, Scratch};
 
 use crate::Workload;
 use crate::common;
@@ -55,8 +55,9 @@ fn chosen_configurations(workload: &Workload) -> Vec<Configuration> {
     let count = workload.fingerprints.len() as u64;
     let mut all = simidx_configurations(settings);
     let fewest = all.iter().map(|c| c.design.table_count()).min();
-    let chosen = TableDesign::for_count(Width::W64, settings.distance, count).ok();
-    let chosen = chosen.map(|design| design.table_count());
+    let mut request = PlanRequest::new(count, settings.distance);
+    request.codec = Some(Codec::Lines);
+    let chosen = request.design().ok().map(|design| design.table_count());
     all.retain(|c| {
         let tables = Some(c.design.table_count());
         let wanted = tables == fewest || tables == chosen || tables == Some(FEW_PROBES);

@@ -54,7 +54,6 @@ pub struct AtomicFile {
     out: BufWriter<Temporary>,
     /// The absolute path of the target with links followed, because the working folder may change.
     place: PathBuf,
-    replace: bool,
 }
 
 impl AtomicFile {
@@ -63,15 +62,12 @@ impl AtomicFile {
     /// # Errors
     /// The target is a directory or not a regular file, its folder does not exist, or it cannot be written there.
     pub fn create(path: impl AsRef<Path>) -> io::Result<Self> {
-        Self::begin(path.as_ref(), true)
-    }
-
-    /// Starts a file whose name must not exist, neither now nor at the commit.
-    ///
-    /// # Errors
-    /// The errors of [`AtomicFile::create`]; [`io::ErrorKind::AlreadyExists`] if the target exists.
-    pub fn create_new(path: impl AsRef<Path>) -> io::Result<Self> {
-        Self::begin(path.as_ref(), false)
+        let path = path.as_ref();
+        let blame = |error| named(path, error);
+        let place = followed(path).map_err(blame)?;
+        let old = existing(&place).map_err(blame)?;
+        let file = create_in(folder(&place), old).map_err(blame)?;
+        Ok(Self::of(file, path, place))
     }
 
     /// Calls `write` with a file that replaces any file of its name, and commits it.
@@ -89,17 +85,6 @@ impl AtomicFile {
         Ok(result)
     }
 
-    fn begin(path: &Path, replace: bool) -> io::Result<Self> {
-        let blame = |error| named(path, error);
-        let place = followed(path).map_err(blame)?;
-        let old = existing(&place).map_err(blame)?;
-        if old.is_some() && !replace {
-            return Err(blame(io::ErrorKind::AlreadyExists.into()));
-        }
-        let file = create_in(folder(&place), old).map_err(blame)?;
-        Ok(Self::of(file, path, place, replace))
-    }
-
     /// Starts a file in a folder, with the permissions of its target, which may lie in a folder that does not exist yet.
     /// [`AtomicFile::into_synced`] ends it.
     ///
@@ -109,10 +94,10 @@ impl AtomicFile {
     pub fn create_in(folder: &Path, path: &Path) -> io::Result<Self> {
         let old = fs::metadata(path).ok().map(|old| old.permissions());
         let file = create_in(folder, old).map_err(|error| named(path, error))?;
-        Ok(Self::of(file, path, path.to_owned(), false))
+        Ok(Self::of(file, path, path.to_owned()))
     }
 
-    fn of(file: NamedTempFile, path: &Path, place: PathBuf, replace: bool) -> Self {
+    fn of(file: NamedTempFile, path: &Path, place: PathBuf) -> Self {
         let temporary = Temporary {
             file,
             target: path.to_owned(),
@@ -121,7 +106,6 @@ impl AtomicFile {
         AtomicFile {
             out: BufWriter::with_capacity(BUFFER_LEN, temporary),
             place,
-            replace,
         }
     }
 
@@ -149,16 +133,10 @@ impl AtomicFile {
     ///
     /// # Errors
     /// Any error of the operating system; the target is then unchanged. If only the folder could not be synced, the new
-    /// file has the name, but a crash of the machine may restore the old one. After [`AtomicFile::create_new`] also
-    /// [`io::ErrorKind::AlreadyExists`].
+    /// file has the name, but a crash of the machine may restore the old one.
     pub fn commit(self) -> io::Result<()> {
         let (target, place) = (self.path().to_owned(), self.place.clone());
-        let replace = self.replace;
-        let file = self.into_synced()?;
-        let persisted = match replace {
-            true => file.persist(&place),
-            false => file.persist_noclobber(&place),
-        };
+        let persisted = self.into_synced()?.persist(&place);
         persisted.map_err(|error| named(&target, error.error))?;
         sync_folder(folder(&place)).map_err(|error| named(&target, error))
     }

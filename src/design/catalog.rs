@@ -62,6 +62,8 @@ impl TableDesign {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::codec::Codec;
+    use crate::design::PlanRequest;
 
     #[test]
     fn offers_partitions_coverings_and_the_papers_designs_for_64_bits() {
@@ -97,13 +99,18 @@ mod tests {
         assert_eq!(fano.min_prefix_bits(), 36);
     }
 
+    fn for_count(width: Width, distance: u32, count: u64) -> Result<TableDesign, OptionsError> {
+        let request = PlanRequest {
+            width,
+            codec: Some(Codec::Lines),
+            ..PlanRequest::new(count, distance)
+        };
+        request.design()
+    }
+
     #[test]
     fn grows_the_design_with_the_number_of_fingerprints() {
-        let tables = |count| {
-            TableDesign::for_count(Width::W64, 3, count)
-                .unwrap()
-                .table_count()
-        };
+        let tables = |count| for_count(Width::W64, 3, count).unwrap().table_count();
         assert_eq!(tables(0), 1);
         assert_eq!(tables(100), 1);
         assert_eq!(tables(1000), 2);
@@ -115,15 +122,15 @@ mod tests {
     #[test]
     fn every_distance_has_a_design_of_few_tables_for_every_width() {
         for distance in 0..=12 {
-            let narrow = TableDesign::for_count(Width::W32, distance, 1 << 24).unwrap();
-            let usual = TableDesign::for_count(Width::W64, distance, 1 << 27).unwrap();
-            let wide = TableDesign::for_count(Width::W128, distance, 1 << 27).unwrap();
+            let narrow = for_count(Width::W32, distance, 1 << 24).unwrap();
+            let usual = for_count(Width::W64, distance, 1 << 27).unwrap();
+            let wide = for_count(Width::W128, distance, 1 << 27).unwrap();
             assert!(narrow.table_count() <= 2);
             assert!(usual.table_count() <= 4);
             assert!(wide.table_count() <= 7);
             assert_eq!(usual.max_distance(), distance);
         }
-        assert!(TableDesign::for_count(Width::W64, 13, 1).is_err());
+        assert!(for_count(Width::W64, 13, 1).is_err());
     }
 
     #[test]

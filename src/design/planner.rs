@@ -107,27 +107,6 @@ fn is_automatic(alternatives: &[PlannedIndex], i: usize) -> bool {
     }
 }
 
-impl TableDesign {
-    /// Returns the design that a build chooses for this many fingerprints: that of [`PlanRequest::choose`] for the
-    /// default codec and block size, in memory without a size limit. Takes a few milliseconds for each available
-    /// design.
-    ///
-    /// # Errors
-    /// A distance above 12, or more fingerprints than the width allows.
-    pub fn for_count(
-        width: Width,
-        max_distance: u32,
-        fingerprint_count: u64,
-    ) -> Result<Self, OptionsError> {
-        let request = PlanRequest {
-            width,
-            codec: Some(Codec::Lines),
-            ..PlanRequest::new(fingerprint_count, max_distance)
-        };
-        request.design()
-    }
-}
-
 /// Returns the costs of queries on a file in memory. Larger files miss the caches and the TLB more often, and larger
 /// blocks take longer to decode.
 pub(crate) fn costs_in_memory(

@@ -420,11 +420,6 @@ impl Fingerprints {
     pub fn as_slice<F: Fingerprint>(&self) -> Option<&[F]> {
         Column::from(self).as_slice()
     }
-
-    /// Returns the vector if it has type `F`.
-    pub fn as_mut_vec<F: Fingerprint>(&mut self) -> Option<&mut Vec<F>> {
-        F::vec_of(self)
-    }
 }
 
 impl<F: Fingerprint> From<Vec<F>> for Fingerprints {

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::Index;
-use super::ids::{IdBuffer, Rank};
+use super::ids::IdBuffer;
 use super::open::slice;
 use super::paged::Paged;
 use crate::error::{Error, FormatError, Result};
@@ -160,21 +160,6 @@ impl<F: Fingerprint> Index<F> {
             take(pages.check_page_again(self.bytes(), page));
         }
         pages.page_count() as u64
-    }
-
-    /// Returns the numbers of the records of a rank, in the order of [`Index::records`]; without ids, the rank itself.
-    ///
-    /// # Errors
-    /// A rank that does not exist, or a damaged page.
-    pub fn records_of_rank(&self, rank: u64) -> Result<Range<u64>> {
-        if rank >= self.len() {
-            let message = format!("there is no rank {rank}, the index has {}", self.len());
-            return Err(Error::option("rank", message));
-        }
-        match &self.ids {
-            Some(ids) => Ok(ids.indexes(self.bytes(), Rank(rank))?),
-            None => Ok(rank..rank + 1),
-        }
     }
 
     /// Returns the rank of the fingerprint of a record. Records are numbered in the order of [`Index::records`]. Takes

@@ -1,7 +1,7 @@
 //! Options and records that cannot make an index are refused with a message that says why.
 
 use simidx::builder::BuildError;
-use simidx::design::{Coverage, MAX_DISTANCE, MAX_TABLE_COUNT, TableDesign};
+use simidx::design::{Coverage, MAX_DISTANCE, MAX_TABLE_COUNT, PlanRequest, TableDesign};
 use simidx::format::{MAX_BLOCK_SIZE, MAX_ID_LEN, MIN_BLOCK_SIZE};
 use simidx::{BuildOptions, Error, Fingerprint, IdKind, Index, IndexBuilder, Storage, Width};
 
@@ -272,7 +272,7 @@ fn an_unknown_number_of_tables_is_refused_with_those_that_there_are() {
         "{message}"
     );
     assert!(TableDesign::with_table_count(Width::W64, 13, 9).is_err());
-    assert!(TableDesign::for_count(Width::W64, 13, 1).is_err());
+    assert!(PlanRequest::new(1, 13).design().is_err());
     assert!(TableDesign::two_level_bands(Width::W64, 13).is_err());
 }
 

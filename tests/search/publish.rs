@@ -125,27 +125,6 @@ fn what_is_no_file_to_replace_is_refused_at_once() {
     assert_eq!(names(folder.path()), ["directory"]);
 }
 
-#[test]
-fn a_new_file_replaces_none_that_came_before_or_meanwhile() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("x");
-    let mut file = AtomicFile::create_new(&path).unwrap();
-    file.write_all(b"mine").unwrap();
-    fs::write(&path, "another's").unwrap();
-    for error in [
-        file.commit().unwrap_err(),
-        AtomicFile::create_new(&path).unwrap_err(),
-    ] {
-        assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
-        assert!(error.to_string().contains("x: "), "{error}");
-    }
-    assert_eq!(fs::read_to_string(&path).unwrap(), "another's");
-    fs::remove_file(&path).unwrap();
-    AtomicFile::create_new(&path).unwrap().commit().unwrap();
-    assert_eq!(fs::metadata(&path).unwrap().len(), 0);
-    assert_eq!(names(folder.path()), ["x"]);
-}
-
 #[cfg(unix)]
 #[test]
 fn permissions_of_the_old_file_are_kept() {

@@ -149,24 +149,22 @@ fn records_lead_to_ranks_and_ids() {
         let mut next = 0;
         for (rank, fingerprint) in index.iter().enumerate() {
             let fingerprint = fingerprint.unwrap();
-            let range = index.records_of_rank(rank as u64).unwrap();
-            assert_eq!(range.start, next);
             let of_rank: Vec<IdBuf> = index
                 .ids_of(fingerprint)
                 .unwrap()
                 .map(Result::unwrap)
                 .collect();
-            for (i, record) in range.clone().enumerate() {
-                assert_eq!(index.rank_of_record(record).unwrap(), rank as u64);
-                let id = index.id_of_record(record).unwrap();
+            // Without ids, a record is a fingerprint.
+            for i in 0..of_rank.len().max(1) {
+                assert_eq!(index.rank_of_record(next).unwrap(), rank as u64);
+                let id = index.id_of_record(next).unwrap();
                 assert_eq!(id.as_ref(), of_rank.get(i));
+                next += 1;
             }
-            next = range.end;
         }
         let count = index.sketches().unwrap().unwrap().len();
         assert_eq!(next, count);
         assert!(index.rank_of_record(count).is_err() && index.id_of_record(count).is_err());
-        assert!(index.records_of_rank(index.len()).is_err());
     }
 }
 

@@ -43,9 +43,3 @@ impl Apart {
         }
     }
 }
-
-/// Returns whether an ascending list contains a document.
-pub(super) fn contains(documents: &[u32], document: usize) -> bool {
-    let number = u32::try_from(document);
-    !documents.is_empty() && number.is_ok_and(|number| documents.binary_search(&number).is_ok())
-}

@@ -1,7 +1,7 @@
 //! The decision for each document: kept, a duplicate of another, or excluded.
 
 use super::NONE;
-use super::apart::{Apart, contains};
+use super::apart::Apart;
 use crate::batch::disjoint_sets::DisjointSets;
 use crate::fingerprint::{Fingerprint, Fingerprints};
 
@@ -88,8 +88,6 @@ pub struct DedupCounts {
 #[derive(Debug)]
 pub struct Deduplicated {
     fingerprints: Fingerprints,
-    /// The documents without a fingerprint, ascending.
-    apart: Vec<u32>,
     /// The kept document of each document's cluster; [`NONE`] if an index excludes it.
     kept: Vec<u32>,
     excluded: Vec<(u128, u128)>,
@@ -115,7 +113,7 @@ impl Deduplicated {
         let mut clusters = Vec::new();
         for (fingerprint, document) in fingerprints.iter().zip(0u32..) {
             let is_excluded = near(&excluded, fingerprint).is_some();
-            if is_excluded && !contains(&apart, document as usize) {
+            if is_excluded && apart.binary_search(&document).is_err() {
                 counts.excluded += 1;
                 kept.push(NONE);
                 continue;
@@ -135,7 +133,6 @@ impl Deduplicated {
         counts.clusters = clusters.len() as u64;
         Deduplicated {
             fingerprints,
-            apart,
             kept,
             excluded,
             clusters,
@@ -196,12 +193,6 @@ impl Deduplicated {
         let kept = self.kept.get(document)?;
         let number = self.clusters.binary_search(kept).ok()?;
         Some(number as u64)
-    }
-
-    /// Returns whether a document has a fingerprint; see
-    /// [`Deduplicator::push_without_fingerprint`](super::Deduplicator::push_without_fingerprint).
-    pub fn has_fingerprint(&self, document: usize) -> bool {
-        !contains(&self.apart, document)
     }
 
     /// Returns the decision for a document.

@@ -69,11 +69,6 @@ impl Deduplicator {
         Deduplicator { documents }
     }
 
-    /// Returns the number of documents so far.
-    pub fn document_count(&self) -> usize {
-        by_width!(ByWidth, &self.documents, documents => documents.fingerprints.len())
-    }
-
     /// Adds a document. Documents are numbered from 0.
     ///
     /// # Errors
