@@ -1,14 +1,11 @@
-//! Memory advice and queries to the operating system: prefetching, huge pages, locking and residency. They do not
+//! Memory advice and queries to the operating system: prefetching, huge pages and residency. They do not
 //! change the contents of memory.
 
 use std::collections::TryReserveError;
-use std::io;
 
 #[cfg(all(feature = "mmap", unix))]
 use rustix::mm::Advice;
 
-#[cfg(all(feature = "mmap", unix))]
-use crate::error::Error;
 use crate::error::Result;
 
 /// Advises the system that these bytes will be read soon, so that it reads missing pages of a mapped file meanwhile.
@@ -73,79 +70,6 @@ fn advise(start: usize, end: usize, advice: Advice) {
     let _ = unsafe { rustix::mm::madvise(address, len, advice) };
 }
 
-/// Loads bytes into memory and keeps them there until [`unlock`], or until they are unmapped.
-///
-/// # Errors
-/// The limit of this process is too small, or any other error of the system; nothing is locked then.
-pub(crate) fn lock(bytes: &[u8]) -> Result<()> {
-    if bytes.is_empty() {
-        return Ok(());
-    }
-    #[cfg(all(feature = "mmap", unix))]
-    {
-        let address = bytes.as_ptr().cast_mut().cast();
-        #[expect(unsafe_code, reason = "the call takes an address")]
-        // SAFETY: the call does not change any byte; the system loads and keeps the pages of the range, which are valid
-        // while the slice is borrowed. Pages that it shares with other owners at its ends may be kept too.
-        let locked = unsafe { rustix::mm::mlock(address, bytes.len()) };
-        locked.map_err(|error| refusal(bytes.len() as u64, lock_limit(), error.into()))
-    }
-    #[cfg(not(all(feature = "mmap", unix)))]
-    {
-        let _ = bytes;
-        let message = "memory cannot be locked here";
-        Err(io::Error::new(io::ErrorKind::Unsupported, message).into())
-    }
-}
-
-/// Returns the error of a failed lock. Privileged processes are not bound by the limit, so it is queried only now.
-#[cfg(all(feature = "mmap", unix))]
-fn refusal(len: u64, limit: Option<u64>, error: io::Error) -> Error {
-    match limit {
-        Some(limit) if limit < len => Error::Budget {
-            purpose: "locking in memory (RLIMIT_MEMLOCK)".to_owned(),
-            needed: len,
-            given: limit,
-        },
-        _ => {
-            let limit = limit.map_or("no limit".to_owned(), |limit| format!("{limit} bytes"));
-            let message = format!(
-                "{len} bytes cannot be locked in memory: {error} (RLIMIT_MEMLOCK is {limit} for the whole process)"
-            );
-            io::Error::new(error.kind(), message).into()
-        }
-    }
-}
-
-/// Returns the bytes that this process may lock.
-#[cfg(all(feature = "mmap", any(target_os = "linux", target_vendor = "apple")))]
-fn lock_limit() -> Option<u64> {
-    rustix::process::getrlimit(rustix::process::Resource::Memlock).current
-}
-
-#[cfg(all(
-    feature = "mmap",
-    unix,
-    not(any(target_os = "linux", target_vendor = "apple"))
-))]
-fn lock_limit() -> Option<u64> {
-    None
-}
-
-/// Releases bytes that [`lock`] keeps.
-pub(crate) fn unlock(bytes: &[u8]) {
-    #[cfg(all(feature = "mmap", unix))]
-    {
-        let address = bytes.as_ptr().cast_mut().cast();
-        #[expect(unsafe_code, reason = "the call takes an address")]
-        // SAFETY: the call does not change any byte or make an address invalid. An error would mean that nothing was
-        // locked.
-        let _ = unsafe { rustix::mm::munlock(address, bytes.len()) };
-    }
-    #[cfg(not(all(feature = "mmap", unix)))]
-    let _ = bytes;
-}
-
 /// Returns the fraction of the pages of some bytes that are in memory; `None` if the system does not report it.
 pub(crate) fn resident_fraction(bytes: &[u8]) -> Option<f64> {
     #[cfg(all(feature = "mmap", target_os = "linux"))]
@@ -184,24 +108,6 @@ pub(crate) fn resident_fraction(bytes: &[u8]) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[cfg(all(feature = "mmap", unix))]
-    #[test]
-    fn a_refused_lock_names_the_limit() {
-        let refused = |len, limit| {
-            let error = io::Error::from(io::ErrorKind::OutOfMemory);
-            refusal(len, limit, error)
-        };
-        match refused(100, Some(99)) {
-            Error::Budget { needed, given, .. } => assert_eq!((needed, given), (100, 99)),
-            other => panic!("{other:?}"),
-        }
-        for (limit, words) in [(Some(100), "is 100 bytes"), (None, "is no limit")] {
-            let error = refused(100, limit);
-            assert!(matches!(error, Error::Io(_)), "{error:?}");
-            assert!(error.to_string().contains(words), "{error}");
-        }
-    }
 
     #[test]
     #[cfg_attr(all(miri, feature = "mmap"), ignore = "Miri has no such advice")]

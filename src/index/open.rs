@@ -75,14 +75,6 @@ impl<F: Fingerprint> Index<F> {
         Index::from_bytes(Storage::read(path)?).map_err(naming(path))
     }
 
-    /// Locks the file in memory, see [`Storage::lock`].
-    ///
-    /// # Errors
-    /// The errors of `Storage::lock`.
-    pub fn lock(&self) -> Result<()> {
-        self.storage().lock()
-    }
-
     /// Returns the fraction of the file that is in memory, see [`Storage::resident_fraction`].
     pub fn resident_fraction(&self) -> Option<f64> {
         self.storage().resident_fraction()

@@ -5,7 +5,6 @@ use std::io::{self, Read};
 use std::path::Path;
 #[cfg(feature = "mmap")]
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::error::{Error, Result};
 use crate::memory::{self, huge_vec, try_huge_vec};
@@ -24,11 +23,7 @@ use crate::memory::{self, huge_vec, try_huge_vec};
 /// # Ok::<(), simidx::Error>(())
 /// ```
 #[derive(Debug)]
-pub struct Storage {
-    bytes: Bytes,
-    /// Whether [`Storage::lock`] keeps the bytes in memory.
-    locked: AtomicBool,
-}
+pub struct Storage(Bytes);
 
 #[derive(Debug)]
 enum Bytes {
@@ -65,7 +60,7 @@ fn identity(metadata: &std::fs::Metadata) -> (u64, u64) {
 impl AsRef<[u8]> for Storage {
     #[inline]
     fn as_ref(&self) -> &[u8] {
-        match &self.bytes {
+        match &self.0 {
             #[cfg(feature = "mmap")]
             Bytes::Mapped(map, _) => map,
             Bytes::Memory(bytes) => bytes,
@@ -87,27 +82,11 @@ impl AsRef<[u8]> for Storage {
 /// ```
 impl From<Vec<u8>> for Storage {
     fn from(bytes: Vec<u8>) -> Self {
-        Storage::of(Bytes::Memory(bytes))
-    }
-}
-
-impl Drop for Storage {
-    fn drop(&mut self) {
-        // Bytes that were read into memory go back to an allocator, which may keep them.
-        if *self.locked.get_mut() {
-            memory::unlock(self.as_ref());
-        }
+        Storage(Bytes::Memory(bytes))
     }
 }
 
 impl Storage {
-    fn of(bytes: Bytes) -> Self {
-        Storage {
-            bytes,
-            locked: AtomicBool::new(false),
-        }
-    }
-
     /// Maps a file.
     ///
     /// A mapping shows the current contents of the file:
@@ -140,7 +119,7 @@ impl Storage {
             path: path.to_owned(),
             identity: identity(&file.metadata().map_err(|e| named(path, e))?),
         };
-        Ok(Storage::of(Bytes::Mapped(map, Box::new(origin))))
+        Ok(Storage(Bytes::Mapped(map, Box::new(origin))))
     }
 
     /// Checks that a mapped file still has the length that it had when it was mapped, by one system call. The file may
@@ -151,7 +130,7 @@ impl Storage {
     /// The file now has another length; the message names it.
     pub fn check_len(&self) -> Result<()> {
         #[cfg(feature = "mmap")]
-        if let Bytes::Mapped(map, origin) = &self.bytes {
+        if let Bytes::Mapped(map, origin) = &self.0 {
             let now = std::fs::metadata(&origin.path).ok();
             let same = now.filter(|now| identity(now) == origin.identity);
             let mapped = map.len();
@@ -181,7 +160,7 @@ impl Storage {
         let len = usize::try_from(len).map_err(|_| too_large())?;
         let mut bytes = try_huge_vec(len).map_err(|_| too_large())?;
         file.read_to_end(&mut bytes).map_err(|e| named(path, e))?;
-        Ok(Storage::of(Bytes::Memory(bytes)))
+        Ok(Storage(Bytes::Memory(bytes)))
     }
 
     /// Copies bytes into memory, into huge pages if the system supports them. [`Storage::from`] takes a vector without
@@ -189,7 +168,7 @@ impl Storage {
     pub fn copy(bytes: &[u8]) -> Self {
         let mut copy = huge_vec(bytes.len());
         copy.extend_from_slice(bytes);
-        Storage::of(Bytes::Memory(copy))
+        Storage(Bytes::Memory(copy))
     }
 
     /// Takes static bytes without copying them: part of the program, or leaked memory.
@@ -201,21 +180,7 @@ impl Storage {
     /// assert!(Set::from_bytes(Storage::lent(FILE)).is_err());
     /// ```
     pub fn lent(bytes: &'static [u8]) -> Self {
-        Storage::of(Bytes::Lent(bytes))
-    }
-
-    /// Loads all bytes, in about the time of reading the file, and locks them in memory until the storage is dropped,
-    /// so that no query waits for a disk. Locking a second time has no effect. Pages are still checked on first use,
-    /// see [`Index::warm`](crate::Index::warm).
-    ///
-    /// # Errors
-    /// [`Error::Budget`] if the limit of the process, RLIMIT_MEMLOCK (`ulimit -l`), is smaller than the file; otherwise
-    /// any error of the operating system, with the limit; [`io::ErrorKind::Unsupported`] if memory cannot be locked,
-    /// which is so on systems other than Unix and without the feature `mmap`. Nothing is locked then.
-    pub fn lock(&self) -> Result<()> {
-        memory::lock(self.as_ref())?;
-        self.locked.store(true, Ordering::Relaxed);
-        Ok(())
+        Storage(Bytes::Lent(bytes))
     }
 
     /// Returns the fraction of the file that is in memory, from 0 to 1, whichever process has loaded it. `None` if the
@@ -228,7 +193,7 @@ impl Storage {
     /// Advises the system that a mapping will be read at random: otherwise it may read megabytes around each page that
     /// a query needs. Methods that read a whole table request the next parts themselves.
     pub fn advise_random(&self) {
-        match &self.bytes {
+        match &self.0 {
             // Ignored advice is not an error.
             #[cfg(all(feature = "mmap", unix))]
             Bytes::Mapped(map, _) => drop(map.advise(memmap2::Advice::Random)),
@@ -244,7 +209,7 @@ impl Storage {
     /// Any error of the operating system.
     #[cfg(all(feature = "mmap", unix))]
     pub fn evict(&self) -> io::Result<()> {
-        match &self.bytes {
+        match &self.0 {
             #[expect(unsafe_code, reason = "memmap2 marks the advice as unsafe")]
             // SAFETY: the mapping is of a file, shared with it and read-only, so every page holds only what the file
             // holds. Dropped pages come back with the same contents, also for threads that read them meanwhile.

@@ -79,8 +79,7 @@ impl<F: Fingerprint> Index<F> {
     /// queries are then as fast as later ones.
     ///
     /// Takes one pass at the speed of the disk, or 100 to 500 MB a second for each thread. Queries may run meanwhile.
-    /// Loaded bytes may leave memory again if there is too little; `lock` of an index over a
-    /// [`Storage`](super::Storage) keeps them.
+    /// Loaded bytes may leave memory again if there is too little.
     ///
     /// Checks what queries rely on. [`Index::verify`] checks more, for example that all tables hold the same
     /// fingerprints.

@@ -1,5 +1,5 @@
 //! Warming checks everything that queries need, once. It reports its progress, can be stopped, and finds the first
-//! damage. Files locked in memory are resident.
+//! damage.
 
 use std::ops::ControlFlow;
 
@@ -215,95 +215,6 @@ fn a_panic_of_the_caller_ends_the_pass() {
     }));
     assert!(panicked.is_err());
     index.warm(&WarmOptions::default().threads(2)).unwrap();
-}
-
-/// Bytes that this process has locked.
-#[cfg(all(feature = "mmap", target_os = "linux"))]
-fn locked_len() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let line = status.lines().find(|line| line.starts_with("VmLck:"));
-    let kib: u64 = line
-        .unwrap()
-        .split_whitespace()
-        .nth(1)
-        .unwrap()
-        .parse()
-        .unwrap();
-    kib << 10
-}
-
-/// Locks files in a process of its own, for the count of locked bytes is that of a process.
-#[cfg(all(feature = "mmap", target_os = "linux"))]
-#[test]
-#[ignore = "runs in a process that `files_are_locked_in_memory` starts"]
-fn files_are_locked_here() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("x.simidx");
-    std::fs::write(&path, file_with_ids(Codec::EliasFano)).unwrap();
-    let len = std::fs::metadata(&path).unwrap().len();
-    let indexes: Vec<Index<u64>> = vec![
-        Index::open(&path).unwrap(),
-        Index::open_in_memory(&path).unwrap(),
-    ];
-    for index in indexes {
-        assert_eq!(locked_len(), 0);
-        match index.lock() {
-            Ok(()) => {
-                index.lock().unwrap();
-                assert!(locked_len() >= len);
-                assert_eq!(index.resident_fraction(), Some(1.0));
-                println!("locked");
-            }
-            Err(Error::Budget { needed, given, .. }) => {
-                assert!(needed == len && given < len);
-                println!("refused");
-            }
-            Err(other) => panic!("{other}"),
-        }
-        drop(index);
-        assert_eq!(locked_len(), 0);
-    }
-}
-
-#[cfg(all(feature = "mmap", target_os = "linux"))]
-#[test]
-fn files_are_locked_in_memory() {
-    let program = std::env::current_exe().unwrap();
-    let program = program.to_str().unwrap();
-    let this_test = "warm::files_are_locked_here --exact --ignored --nocapture";
-    let locks = |limit: &str| {
-        // Without the privilege that lifts the limit, where this process has it.
-        let script = format!(
-            "ulimit -l {limit}; unset RUST_TEST_THREADS; exec setpriv --bounding-set=-ipc_lock --inh-caps=-ipc_lock '{program}' {this_test}"
-        );
-        let output = std::process::Command::new("sh")
-            .args(["-c", &script])
-            .output()
-            .unwrap();
-        let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        let words: std::collections::BTreeSet<&str> = ["locked", "refused"]
-            .into_iter()
-            .filter(|word| text.lines().any(|line| line.ends_with(word)))
-            .collect();
-        match output.status.success() {
-            true => Some(words.into_iter().collect::<Vec<_>>()),
-            false => {
-                let errors = String::from_utf8_lossy(&output.stderr);
-                assert!(!text.contains("panicked"), "{text}{errors}");
-                let errors = errors.lines().next().unwrap_or_default();
-                simidx_testkit::report(&format!(
-                    "skipped locking in memory: a process with a limit cannot be started here: {errors}"
-                ));
-                None
-            }
-        }
-    };
-    if let Some(words) = locks("64") {
-        assert_eq!(words, ["refused"]);
-    }
-    if let Some(words) = locks("unlimited") {
-        assert_eq!(words, ["locked"]);
-    }
 }
 
 /// Bytes in memory are resident, wherever they came from.
