@@ -104,20 +104,6 @@ impl Dictionary {
         Ok(Bucket::new(&self.code, bytes, count, reference))
     }
 
-    /// Starts to read a bucket into `id`. Its first id is coded relative to a reference.
-    fn reader<'a>(
-        &'a self,
-        file: &'a [u8],
-        number: u64,
-        reference: &[u8],
-        id: &mut StringBuffer,
-    ) -> Result<BucketReader<'a>, FormatError> {
-        // The reference is copied into the buffer and not kept.
-        let reader = self.bucket(file, number, &[])?.reader(id);
-        id.set(reference);
-        Ok(reader)
-    }
-
     /// Reads the first id of a group of buckets.
     fn first_of_group(
         &self,
@@ -349,7 +335,10 @@ impl<'a> DictionaryPicker<'a> {
             }
             reference = self.buffer.reference.as_bytes();
         }
-        let reader = dictionary.reader(self.file, number, reference, &mut self.buffer.id)?;
+        let bucket = dictionary.bucket(self.file, number, &[])?;
+        let reader = bucket.reader(&mut self.buffer.id);
+        // The first id is coded relative to the reference, which is copied and not kept.
+        self.buffer.id.set(reference);
         self.bucket = Some((number, reader));
         self.next = number * IDS_PER_BUCKET;
         Ok(())
