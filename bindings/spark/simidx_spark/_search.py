@@ -35,7 +35,8 @@ class Spark:
             return data.where(F.col("part").isin(stage.parts))
         if isinstance(stage, WithIds):
             ids = data.sparkSession.createDataFrame(pa.table({"id": stage.ids}))
-            return data.join(F.broadcast(ids), "id", "left_semi")
+            short = data.where(F.octet_length("text") <= stage.longest)
+            return short.join(F.broadcast(ids), "id", "left_semi")
         return run(data, stage)
 
     def by_place(self, data: list[DataFrame], places: int) -> DataFrame:

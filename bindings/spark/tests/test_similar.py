@@ -93,11 +93,14 @@ def test_the_answer_is_that_of_one_search(
         expected = most_similar(rows, kept, similarity, words, longest)
         assert 10 < len(kept) < 480
         # With few leaders there are several rounds.
-        for parts, leaders in ((1, 64), (4, 2), (9, 5)):
+        # Few texts lead in the first round, and some are met where texts are read: known ones, those in sets, or all.
+        for parts, leaders, named, needed in ((1, 64, 1 << 20, 1 << 20), (4, 2, 0, 1 << 20), (9, 5, 0, 0)):
             monkeypatch.setattr(_engine, "LEADERS", leaders)
-            # Few texts lead in the first round, and some are met where texts are read.
+            monkeypatch.setattr(_engine, "MOST_NAMED", named)
+            monkeypatch.setattr(_engine, "MOST_NEEDED", needed)
             monkeypatch.setattr(_similar, "FIRST_PAIRS", 100 * leaders)
             monkeypatch.setattr(_similar, "FOLLOWERS", parts)
+            monkeypatch.setattr(_similar, "HOME_LEADS", 100)
             monkeypatch.setattr(_engine, "MOST_LEADS", 4 * leaders)
             assert report(rows, parts, similarity, words, longest, most) == expected
 
@@ -131,6 +134,7 @@ def test_the_largest_task_does_not_grow(tails: int, monkeypatch: pytest.MonkeyPa
         sizes.append((max(sum(batch.nbytes for batch in part) for part in data), type(stage).__name__))
 
     monkeypatch.setattr(_similar, "HOME_NUMBERS", 500 * 21)
+    monkeypatch.setattr(_similar, "FOLLOWERS", 100)
     largest: list[tuple[int, str]] = []
     for count in (2000, 8000):
         sizes.clear()
@@ -263,6 +267,34 @@ def test_templates_of_texts_that_are_not_similar_end(monkeypatch: pytest.MonkeyP
         report(rows, 2, 0.8, 3, False)
 
 
+def test_templates_of_clusters_are_decided_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_similar, "FIRST_PAIRS", 64)
+    monkeypatch.setattr(_engine, "MOST_PAIRS", 13_000)
+    chance = random.Random(1)
+    template = [f"word{i}" for i in range(330)]
+    kinds = [" ".join([*template, *(f"w{chance.random()}" for _ in range(72))]) for _ in range(30)]
+    rows: Rows = [(i, f"{chance.choice(kinds)} {i}") for i in range(2000)]
+    assert len(report(rows, 2, 0.8, 3, False)) == 1970
+
+
+def test_long_texts_do_not_lead(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[int] = []
+
+    def see(stage: Any, data: Parts) -> None:
+        if isinstance(stage, _similar.Read):
+            read.append(len(stage._leads.ranks))
+
+    monkeypatch.setattr(_similar, "FOLLOWERS", 10)
+    monkeypatch.setattr(_similar, "HOME_LEADS", 100)
+    rows: Rows = [(i, f"{'word ' * 50} {'other ' * (i % 2)} tail {i}") for i in range(100)]
+    found = report(rows, 2, 0.5, 2, False, engine=Watched(see))
+    assert read[0] > 0
+    monkeypatch.setattr(_engine, "LEAD_BYTES", 50)
+    read.clear()
+    assert report(rows, 2, 0.5, 2, False, engine=Watched(see)) == found
+    assert set(read) == {0}
+
+
 def test_large_sets_are_not_collected(monkeypatch: pytest.MonkeyPatch) -> None:
     class Collects(Local):
         def collect(self, data: Parts) -> list[dict[str, Any]]:
@@ -284,6 +316,7 @@ def test_large_sets_are_not_collected(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_documents_that_change_are_refused(read: Any, longest: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     # Leads are read before other texts.
     monkeypatch.setattr(_similar, "FOLLOWERS", 1 if read is _engine.WithIds else 1000)
+    monkeypatch.setattr(_similar, "HOME_LEADS", 100)
     texts = templates(40, 4)
     changed = [f"new {text}" for text in texts]
     longer = [f"{text} {text} and more" for text in texts]

@@ -19,11 +19,12 @@ D = TypeVar("D")
 #: The most bytes of the set of texts whose features are needed. If it is larger, the features of all are sent.
 MOST_NEEDED = 256 << 20
 
-#: The most bytes of names of the texts that are needed, if only these are to be read.
+#: The most bytes of the names of needed texts for which the other texts are not read.
 MOST_NAMED = 16 << 20
 
-#: The most texts with which others are compared where these are read.
-MOST_LEADS = 64
+#: The most texts of a round with which others are compared where those are read, and the most bytes of each.
+MOST_LEADS = 16
+LEAD_BYTES = 1 << 20
 
 #: The most links at the place of a component, unless more are asked for.
 MOST_LINKS = 20_000_000
@@ -68,15 +69,18 @@ class Only:
 
 
 class WithIds:
-    """Documents that have one of these ids."""
+    """Documents that have one of these ids, except those whose texts are longer than ``longest`` bytes."""
 
-    def __init__(self, ids: pa.Array) -> None:
+    def __init__(self, ids: pa.Array, longest: int) -> None:
         self.ids: pa.Array = ids
+        self.longest = longest
         self.schema: pa.Schema = pa.schema([("id", ids.type), ("text", pa.string())])
 
     def __call__(self, batches: Batches) -> Batches:
         for batch in batches:
-            yield batch.select(self.schema.names).filter(pc.is_in(batch.column("id"), self.ids))
+            batch = batch.select(self.schema.names).cast(self.schema)
+            is_short = pc.less_equal(pc.binary_length(batch.column("text")), self.longest)
+            yield batch.filter(pc.and_(pc.is_in(batch.column("id"), self.ids), is_short))
 
 
 class Similar(Generic[D]):
@@ -124,18 +128,19 @@ class Similar(Generic[D]):
         leaders = LEADERS
         while True:
             sizes = self._sizes(self._only(met, s.PAIRS, s.OPEN))
-            brought = _largest(sizes, s.PAIRS) // _row(s.PAIRS)
-            opened = _total(sizes)[s.OPEN] // _row(s.OPEN)
+            brought = max(of[s.PAIRS] for of in sizes) // _row(s.PAIRS)
+            opened = sum(of[s.OPEN] for of in sizes) // _row(s.OPEN)
             is_large = 2 * brought > MOST_PAIRS
             if is_large and before and opened > (1 - LEAST_DECIDED) * before:
                 raise InputError(
                     f"{opened} texts wait for others with an equal key, and a round brings {brought} pairs to one task "
                     "but hardly decides: they share a template and are not similar; raise similarity or words"
                 )
-            before = opened
+            # In the first round only one text may lead at a key.
+            before = opened if links else 0
             if brought or not links:
                 links.append(self._verified(documents, order, names, met))
-                linked += _total(self._sizes(links[-1]))[s.LINKS] // _row(s.LINKS)
+                linked += sum(of[s.LINKS] for of in self._sizes(links[-1])) // _row(s.LINKS)
             if not opened:
                 return self._components(links, [], linked)
             together = self._components(links, [self._only(met, s.OPEN)], linked + opened)
@@ -149,13 +154,10 @@ class Similar(Generic[D]):
         leads = self._leads(documents, names, pairs)
         needed = self._kept([names, pairs], s.Needed(leads.ranks))
         named = self._only(needed, s.NAMES)
-        size = _total(self._sizes(needed))
+        size = sum(self._sizes(needed), Counter())
         is_small = size[s.NAMES] <= MOST_NAMED
         wanted = self._with_names(documents, self._names(named)) if is_small else documents
-        sets = None
-        if size[s.NEEDED] + size[s.COMPARED] <= MOST_NEEDED:
-            rows = self._engine.collect(self._only(needed, s.NEEDED, s.COMPARED))
-            sets = {(row["place"], row["part"]): bytes(row["data"]) for row in rows}
+        sets = s.Sets({part: self._set(needed, part, size[part]) for part in (s.NEEDED, s.COMPARED)})
         read = self._engine.map(wanted, s.Read(sets, leads, order, self._given))
         lent = self._at([read, named, self._only(pairs, s.ASKED)], s.Lend(leads.ranks))
         return self._kept([lent, self._only(pairs, s.PAIRS)], s.Verify(self._similarity, leads.ranks))
@@ -166,18 +168,24 @@ class Similar(Generic[D]):
         if not len(ranks):
             return s.Leads(ranks, ranks, ranks, ranks)
         named = self._names(self._engine.map(names, s.Named(ranks)))
-        rows = self._engine.collect(self._with_names(documents, named))
+        rows = self._engine.collect(self._with_names(documents, named, LEAD_BYTES))
         schema = pa.schema([("id", self._id_type), ("text", pa.string())])
         return s.Leads.of(named, pa.Table.from_pylist(rows, schema=schema), self._given)
 
+    def _set(self, needed: D, part: int, size: int) -> dict[int, bytes] | None:
+        """Returns a set of texts by home; ``None``, which stands for all, if it is too large to be sent."""
+        if size > MOST_NEEDED:
+            return None
+        return {row["place"]: bytes(row["data"]) for row in self._engine.collect(self._only(needed, part))}
+
     def _names(self, names: D) -> pa.Table:
-        """Returns names."""
+        """Returns the table of all these messages with names."""
         tables = [from_stream(row["data"]) for row in self._engine.collect(names)]
         return brought_together(tables) if tables else pa.table({"id": pa.array([], self._id_type)})
 
-    def _with_names(self, documents: D, names: pa.Table) -> D:
+    def _with_names(self, documents: D, names: pa.Table, longest: int = 1 << 31) -> D:
         """Returns the documents of these names."""
-        return self._engine.map(documents, WithIds(names.column("id").cast(self._id_type).combine_chunks()))
+        return self._engine.map(documents, WithIds(names.column("id").cast(self._id_type).combine_chunks(), longest))
 
     def _components(self, links: list[D], opened: list[D], rows: int) -> list[D]:
         """Returns links and open texts at the places of their components: all at one if they have few rows."""
@@ -187,8 +195,7 @@ class Similar(Generic[D]):
         of_values = labels(self._engine, ends, 64, self._places, self._most)
         by_rank = [self._engine.map(some, s.ByRank(self._places)) for some in links + opened]
         grouped = self._kept([*by_rank, of_values], s.Group(self._places))
-        sizes = self._engine.collect(self._at([grouped], Count()))
-        largest = sum(_largest(sizes, part) for part in (s.LINKS, s.OPEN))
+        largest = max(of.total() for of in self._sizes(self._engine.by_place([grouped], self._places)))
         room = 24 * max(self._most, MOST_LINKS)
         if largest > room:
             raise InputError(
@@ -205,14 +212,14 @@ class Similar(Generic[D]):
     def _only(self, data: D, *parts: int) -> D:
         return self._engine.map(data, Only(*parts))
 
-    def _sizes(self, data: D) -> list[dict[str, Any]]:
-        return self._engine.collect(self._engine.map(data, Count()))
+    def _sizes(self, data: D) -> list[Counter[int]]:
+        return _sizes_of(self._engine, data)
 
 
 class Count:
     """The bytes of messages in a part of the data, by the part that the messages belong to."""
 
-    schema: pa.Schema = pa.schema([("part", pa.int32()), ("bytes", pa.int64())])
+    schema: pa.Schema = pa.schema([("parts", pa.list_(pa.int32())), ("bytes", pa.list_(pa.int64()))])
 
     def __call__(self, batches: Batches) -> Batches:
         sizes: Counter[int] = Counter()
@@ -220,21 +227,14 @@ class Count:
             lengths = pc.binary_length(batch.column("data"))
             for part, size in zip(batch.column("part").to_pylist(), lengths.to_pylist(), strict=True):
                 sizes[part] += size
-        rows = [{"part": part, "bytes": size} for part, size in sizes.items()]
-        yield pa.RecordBatch.from_pylist(rows, schema=self.schema)
+        row = {"parts": list(sizes), "bytes": list(sizes.values())}
+        yield pa.RecordBatch.from_pylist([row], schema=self.schema)
 
 
-def _total(sizes: list[dict[str, Any]]) -> Counter[int]:
-    """Returns the bytes of messages by the part that they belong to."""
-    total: Counter[int] = Counter()
-    for row in sizes:
-        total[row["part"]] += row["bytes"]
-    return total
-
-
-def _largest(sizes: list[dict[str, Any]], part: int) -> int:
-    """Returns the most bytes of these messages in a part of the data."""
-    return max((row["bytes"] for row in sizes if row["part"] == part), default=0)
+def _sizes_of(engine: Engine[D], data: D) -> list[Counter[int]]:
+    """Returns the bytes of messages in each part of the data, by the part that the messages belong to."""
+    rows = engine.collect(engine.map(data, Count()))
+    return [Counter(dict(zip(row["parts"], row["bytes"], strict=True))) for row in rows]
 
 
 def _row(part: int) -> int:
@@ -244,8 +244,8 @@ def _row(part: int) -> int:
 
 def labels(engine: Engine[D], links: list[D], width: int, places: int, united: int) -> D:
     """Returns the label of each linked value, at its place. One task unites up to ``united`` links."""
-    sizes = [row for some in links for row in engine.collect(engine.map(some, Count()))]
-    if _total(sizes).total() // (width // 4) <= united:
+    size = sum(of.total() for some in links for of in _sizes_of(engine, some))
+    if size // (width // 4) <= united:
         return engine.map(engine.by_place(links, 1), Unite(width, places))
     edges = [engine.map(some, Links(width, places)) for some in links]
     before = None

@@ -53,8 +53,8 @@ def messages(rows: Iterable[tuple[int, int, bytes]]) -> Batches:
 
 def _message(places: list[int], parts: list[int], data: list[bytes]) -> pa.RecordBatch:
     # `pa.array` would copy data several times as it grows.
-    ends = np.cumsum([0, *map(len, data)], dtype=np.int32)
-    packed = pa.Array.from_buffers(pa.binary(), len(data), [None, pa.py_buffer(ends), pa.py_buffer(b"".join(data))])
+    ends = pa.array(np.cumsum([0, *map(len, data)]), pa.int32())
+    packed = pa.Array.from_buffers(pa.binary(), len(data), [None, ends.buffers()[1], pa.py_buffer(b"".join(data))])
     columns = [pa.array(places, pa.int32()), pa.array(parts, pa.int32()), packed]
     return pa.RecordBatch.from_arrays(columns, schema=MESSAGE)
 

@@ -86,8 +86,9 @@ SMALL = 16
 #: The most pairs of a key in the first round, unless a single leader has more.
 FIRST_PAIRS = 1 << 14
 
-#: The least texts of a home that are to be compared with a lead.
+#: The least texts of a home that are to be compared with a lead, and the most leads that a home proposes.
 FOLLOWERS = 1 << 10
+HOME_LEADS = 8
 
 #: Numbers in a message.
 PIECE = 1 << 20
@@ -489,7 +490,7 @@ class Pairs(_AtPlaces):
         starts = _starts(pairs[:, :1])
         asked, counts = pairs[starts, 0], np.diff(starts, append=len(pairs))
         yield from send(ASKED, home(asked), columns(asked, np.full(len(asked), place)))
-        many = counts >= FOLLOWERS
+        many = counts >= max(FOLLOWERS, len(pairs) // HOME_LEADS)
         yield from send_to(place, LEADS, columns(asked[many], counts[many]))
 
 
@@ -514,10 +515,12 @@ class Leads(NamedTuple):
 
     @staticmethod
     def of(names: pa.Table, texts: pa.Table, given: dict[str, Any]) -> Leads:
-        """Returns the texts with these names."""
-        names = names.sort_by("rank")
-        texts = texts.take(pc.index_in(names.column("id"), texts.column("id").combine_chunks()))
-        _, briefs, ends, features = _simidx.text_keys({"texts": texts.column("text").fill_null(""), **given}, True)
+        """Returns those of the named texts that are among the given ones."""
+        at = pc.index_in(names.column("id"), texts.column("id").combine_chunks())
+        names, texts = names.filter(at.is_valid()), texts.take(at.drop_null())
+        order = pc.sort_indices(names.column("rank"))
+        names, texts = names.take(order), texts.take(order)
+        _, briefs, ends, features = _simidx.text_keys({"texts": texts.column("text"), **given}, True)
         is_changed = from_arrow(names.column("hash")) != briefs[:, 0]
         if is_changed.any():
             raise _changed(names.filter(pa.array(is_changed)))
@@ -534,6 +537,27 @@ class Leads(NamedTuple):
         found = _simidx.similarities(all_ends, all_features, lead, len(self.ranks) + text)
         similar = found >= least
         return text[similar], lead[similar], found[similar]
+
+
+class Sets:
+    """Sets of ids by part and home, which may seem to have others, too. A part without sets has all ids."""
+
+    def __init__(self, sets: dict[int, dict[int, bytes] | None]) -> None:
+        self._sets = sets
+
+    def have(self, part: int, ids: pa.ChunkedArray, homes: Array) -> Array:
+        """Returns whether ids are in the sets of their homes."""
+        sets = self._sets[part]
+        if sets is None:
+            return np.ones(len(ids), dtype=bool)
+        found = np.zeros(len(ids), dtype=bool)
+        for place in distinct_values(homes).tolist():
+            if place in sets:
+                bits = np.frombuffer(sets[place], dtype=np.uint8)
+                rows = np.flatnonzero(homes == place)
+                at = _bit_of(ids.take(pa.array(rows)), 8 * len(bits))
+                found[rows] = bits[at >> 3] >> (7 - (at & 7)).astype(np.uint8) & 1
+        return found
 
 
 class Named(_Sends):
@@ -587,23 +611,15 @@ def _bit_of(ids: pa.ChunkedArray | pa.Array, size: int) -> Array:
 class Read(_OfTexts):
     """Sends what is needed of texts to their homes: features, and the leads that they are similar to."""
 
-    def __init__(
-        self, needed: dict[tuple[int, int], bytes] | None, leads: Leads, order: Order, given: dict[str, Any]
-    ) -> None:
+    def __init__(self, sets: Sets, leads: Leads, order: Order, given: dict[str, Any]) -> None:
         super().__init__(order, given)
-        self._needed, self._leads = needed, leads
+        self._sets, self._leads = sets, leads
 
     def _rows(self, batches: Batches) -> Rows:
-        sets = {key: np.frombuffer(data, dtype=np.uint8) for key, data in (self._needed or {}).items()}
         for table, homes in self._tables(batches):
-            needed, compared = (self._in_sets(sets, part, table.column("id"), homes) for part in (NEEDED, COMPARED))
+            needed, compared = (self._sets.have(part, table.column("id"), homes) for part in (NEEDED, COMPARED))
             wanted = needed | compared
-            table, homes, needed, compared = (
-                table.filter(pa.array(wanted)),
-                homes[wanted],
-                needed[wanted],
-                compared[wanted],
-            )
+            table, homes, needed = table.filter(pa.array(wanted)), homes[wanted], needed[wanted]
             if not len(table):
                 continue
             _, briefs, ends, features = _simidx.text_keys({"texts": table.column("text"), **self._given}, True)
@@ -613,25 +629,12 @@ class Read(_OfTexts):
             read = pa.table({"id": ids, "hash": hashes, "features": lists})
             for place, data in by_place(read, homes, self._order.homes):
                 yield place, READ, data
-            if len(self._leads.ranks) and compared.any():
+            if len(self._leads.ranks):
                 texts, leads, similar = self._leads.compared(briefs, ends, features, self._given["similarity"])
                 ranks = to_arrow(self._leads.ranks[leads])
                 met = pa.table({"id": ids.take(pa.array(texts)), "lead": ranks, "similarity": similar})
                 for place, data in by_place(met, homes[texts], self._order.homes):
                     yield place, MET, data
-
-    def _in_sets(self, sets: dict[tuple[int, int], Array], part: int, ids: pa.ChunkedArray, homes: Array) -> Array:
-        """Returns whether texts are in the sets of their homes."""
-        if self._needed is None:
-            return np.ones(len(ids), dtype=bool)
-        is_in = np.zeros(len(ids), dtype=bool)
-        for place in distinct_values(homes).tolist():
-            if (place, part) in sets:
-                bits = sets[place, part]
-                rows = np.flatnonzero(homes == place)
-                at = _bit_of(ids.take(pa.array(rows)), 8 * len(bits))
-                is_in[rows] = bits[at >> 3] >> (7 - (at & 7)).astype(np.uint8) & 1
-        return is_in
 
 
 class Lend(_AtPlaces):
@@ -752,7 +755,7 @@ class Settle(_AtPlaces):
         ranks = distinct_values(links[:, :2].reshape(-1))
         left, right = (_simidx.lookup(ranks, np.ascontiguousarray(side)) for side in links.T[:2])
         is_open = np.zeros(len(ranks), dtype=bool)
-        # Open texts are many more than links, so they stay in their messages.
+        # There may be many more open texts than links, so they stay in their messages.
         opened = [np.frombuffer(data, dtype="<u8").reshape(-1, COLUMNS[OPEN]) for data in got.raw(OPEN)]
         opened.sort(key=lambda some: some[0].tolist())
         for some in opened:
