@@ -24,6 +24,8 @@ def test_the_guide(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.Monk
     names: dict[str, object] = {"session": spark}
     runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
     for number, block in enumerate(blocks):
+        # The JVM does not change its folder.
+        block = block.replace('parquet("', f'parquet("{tmp_path}/')
         test = doctest.DocTestParser().get_doctest(block, names, f"block {number}", str(GUIDE), 0)
         assert test.examples, block
         runner.run(test, clear_globs=False)
