@@ -173,7 +173,7 @@ class Similar(Generic[D]):
         return s.Leads.of(named, pa.Table.from_pylist(rows, schema=schema), self._given)
 
     def _set(self, needed: D, part: int, size: int) -> dict[int, bytes] | None:
-        """Returns a set of texts by home; ``None``, which stands for all, if it is too large to be sent."""
+        """Returns a set of texts by home; ``None``, and so all texts, if it is too large to be sent."""
         if size > MOST_NEEDED:
             return None
         return {row["place"]: bytes(row["data"]) for row in self._engine.collect(self._only(needed, part))}
