@@ -166,7 +166,9 @@ pub fn pool(threads: usize) -> io::Result<Arc<ThreadPool>> {
         .build();
     let pool = Arc::new(pool.map_err(io::Error::other)?);
     let (_, kept) = &mut *held.unwrap_or_else(|| lock(&POOLS));
-    if threads == 0 || kept.len() < MOST_KEPT {
+    // More threads than the processor runs at a time are rarely asked for, and would wait in memory.
+    let most = std::thread::available_parallelism().map_or(1, usize::from);
+    if threads == 0 || (threads <= most && kept.len() < MOST_KEPT) {
         kept.push((threads, Arc::clone(&pool)));
     }
     Ok(pool)

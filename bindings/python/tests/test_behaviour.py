@@ -184,7 +184,7 @@ def pool_threads() -> set[str]:
 def test_counted_threads_are_used_again(tmp_path: Path) -> None:
     index = simidx.build(tmp_path / "a.simidx", ARRAY)
     index.query(ARRAY, threads=1)
-    # Those of earlier calls have ended by then.
+    # Those of earlier calls that are not kept have ended by then.
     time.sleep(0.5)
     before = pool_threads()
     assert before
