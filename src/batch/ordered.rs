@@ -98,7 +98,7 @@ fn begin<T>(
     Some((task, sender))
 }
 
-/// Passes the results of all tasks to `take`. The threads stop when the receivers are dropped.
+/// Passes the results of all tasks to `take`. Dropping `tasks` drops the receivers in it, so that the threads stop.
 fn take_all<T>(tasks: Receiver<Receiver<Sent<T>>>, take: Give<'_, T>) -> Result<()> {
     for results in tasks {
         loop {

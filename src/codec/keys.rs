@@ -48,8 +48,7 @@ impl<F: Fingerprint> KeyEntry<F> {
     }
 }
 
-/// Appends the bytes of a group of ascending keys, whose last must be that of the span.
-/// The span is the last key before the group, and its own last key.
+/// Appends the bytes of a group of ascending keys. `span` has the last key before the group and the last key of the group.
 pub(crate) fn encode_group<F: Fingerprint>(span: Span<F>, keys: &[F], out: &mut Vec<u8>) {
     let below = &keys[..keys.len() - 1];
     let Some(layout) = span.layout(below.len(), 0) else {

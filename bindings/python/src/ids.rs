@@ -96,6 +96,7 @@ fn arrow_ids(py: Python<'_>, chunks: &[ArrayRef]) -> PyResult<Ids> {
     }
     let mut numbers = Vec::new();
     for chunk in chunks {
+        numbers.reserve(chunk.len());
         downcast_integer_array!(
             chunk => for &number in chunk.values() {
                 let number = u64::try_from(i128::from(number));

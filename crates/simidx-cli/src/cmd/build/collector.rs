@@ -63,6 +63,7 @@ impl<'a> Collector<'a> {
             open: None,
         })
     }
+
     fn open(&self, ids: IdKind, documents: bool) -> Result<Open, Error> {
         let mut options = self.options.clone();
         options.ids = ids;
