@@ -526,10 +526,14 @@ class Leads(NamedTuple):
             raise _changed(names.filter(pa.array(is_changed)))
         return Leads(from_arrow(names.column("rank")), briefs, ends, features)
 
-    def compared(self, briefs: Array, ends: Array, features: Array, least: float) -> tuple[Array, Array, Array]:
-        """Returns the similar ones of texts and leads: rows of texts, rows of leads, and similarities."""
+    def compared(
+        self, briefs: Array, ends: Array, features: Array, least: float, among: Array
+    ) -> tuple[Array, Array, Array]:
+        """Returns the similar ones of leads and of the texts ``among`` all: rows of both, and similarities."""
+        of_texts = briefs[:, 2:]
         near = [
-            may_be_similar(np.broadcast_to(lead, briefs.shape)[:, 2:], briefs[:, 2:], least) for lead in self.briefs
+            among & may_be_similar(np.broadcast_to(lead, of_texts.shape), of_texts, least)
+            for lead in self.briefs[:, 2:]
         ]
         lead, text = (np.ascontiguousarray(at) for at in np.nonzero(near))
         all_ends = np.concatenate([self.ends, ends + len(self.features)])
@@ -619,7 +623,8 @@ class Read(_OfTexts):
         for table, homes in self._tables(batches):
             needed, compared = (self._sets.have(part, table.column("id"), homes) for part in (NEEDED, COMPARED))
             wanted = needed | compared
-            table, homes, needed = table.filter(pa.array(wanted)), homes[wanted], needed[wanted]
+            table, homes = table.filter(pa.array(wanted)), homes[wanted]
+            needed, compared = needed[wanted], compared[wanted]
             if not len(table):
                 continue
             _, briefs, ends, features = _simidx.text_keys({"texts": table.column("text"), **self._given}, True)
@@ -630,7 +635,8 @@ class Read(_OfTexts):
             for place, data in by_place(read, homes, self._order.homes):
                 yield place, READ, data
             if len(self._leads.ranks):
-                texts, leads, similar = self._leads.compared(briefs, ends, features, self._given["similarity"])
+                least = self._given["similarity"]
+                texts, leads, similar = self._leads.compared(briefs, ends, features, least, compared)
                 ranks = to_arrow(self._leads.ranks[leads])
                 met = pa.table({"id": ids.take(pa.array(texts)), "lead": ranks, "similarity": similar})
                 for place, data in by_place(met, homes[texts], self._order.homes):
