@@ -71,12 +71,12 @@ def from_arrow(column: pa.Array | pa.ChunkedArray) -> Array:
 
 
 def distinct_values(values: Array) -> Array:
-    """Returns distinct numbers in order. Since NumPy 2.3, `np.unique` hashes numbers: slowly where hashes collide."""
-    ordered = np.sort(values)
-    is_new = np.ones(len(ordered), dtype=bool)
-    is_new[1:] = ordered[1:] != ordered[:-1]
-    result: Array = ordered[is_new]
-    return result
+    """Returns distinct unsigned numbers in order.
+
+    Since NumPy 2.3, `np.unique` hashes numbers, and is slow where hashes collide.
+    """
+    distinct, _ = _simidx.distinct(np.ascontiguousarray(values))
+    return distinct
 
 
 def is_among(values: Array, others: Array) -> Array:

@@ -131,7 +131,7 @@ class Star(_Links):
 
 def _ranks(values: Array) -> tuple[Array, Array]:
     """Returns the distinct values in order, and the number of each value among them."""
-    distinct, _ = _simidx.distinct(values)
+    distinct = distinct_values(values)
     return distinct, _simidx.lookup(distinct, values)
 
 
@@ -145,7 +145,7 @@ def _least(center: Array, other: Array) -> Array:
 
 
 def _distinct_rows(larger: Array, smaller: Array) -> tuple[Array, Array]:
-    rows = distinct_values(larger << np.int64(32) | smaller)
+    rows = distinct_values((larger << np.int64(32) | smaller).view(np.uint64)).view(np.int64)
     return rows >> np.int64(32), rows & np.int64(0xFFFFFFFF)
 
 

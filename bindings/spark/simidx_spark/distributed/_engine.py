@@ -11,12 +11,12 @@ import pyarrow.compute as pc
 from simidx import InputError, Pipeline, _simidx
 from simidx_spark.distributed import _similar as s
 from simidx_spark.distributed._components import Links, Star, Stars, Unite
-from simidx_spark.distributed._messages import MESSAGE, Batches, brought_together, from_stream
+from simidx_spark.distributed._messages import MESSAGE, Batches
 from simidx_spark.distributed._texts import Words
 
 D = TypeVar("D")
 
-#: The most bytes of the set of texts whose features are needed. If it is larger, the features of all are sent.
+#: The most bytes of a set of texts whose features or similarities are needed. A larger one is taken to have all texts.
 MOST_NEEDED = 256 << 20
 
 #: The most bytes of the names of needed texts for which the other texts are not read.
@@ -164,9 +164,9 @@ class Similar(Generic[D]):
 
     def _leads(self, documents: D, names: D, pairs: D) -> s.Leads:
         """Returns the texts with which most others are to be compared."""
-        ranks = s.Leads.chosen(self._engine.collect(self._only(pairs, s.LEADS)), MOST_LEADS)
+        ranks = s.Leads.chosen(self._received(self._only(pairs, s.LEADS)), MOST_LEADS)
         if not len(ranks):
-            return s.Leads(ranks, ranks, ranks, ranks)
+            return s.Leads(ranks)
         named = self._names(self._engine.map(names, s.Named(ranks)))
         rows = self._engine.collect(self._with_names(documents, named, LEAD_BYTES))
         schema = pa.schema([("id", self._id_type), ("text", pa.string())])
@@ -180,8 +180,8 @@ class Similar(Generic[D]):
 
     def _names(self, names: D) -> pa.Table:
         """Returns the table of all these messages with names."""
-        tables = [from_stream(row["data"]) for row in self._engine.collect(names)]
-        return brought_together(tables) if tables else pa.table({"id": pa.array([], self._id_type)})
+        table = self._received(names).table(s.NAMES)
+        return pa.table({"id": pa.array([], self._id_type)}) if table is None else table
 
     def _with_names(self, documents: D, names: pa.Table, longest: int = 1 << 31) -> D:
         """Returns the documents of these names."""
@@ -211,6 +211,13 @@ class Similar(Generic[D]):
 
     def _only(self, data: D, *parts: int) -> D:
         return self._engine.map(data, Only(*parts))
+
+    def _received(self, data: D) -> s.Received:
+        """Collects messages."""
+        got = s.Received()
+        for row in self._engine.collect(data):
+            got.add(row["part"], row["data"])
+        return got
 
     def _sizes(self, data: D) -> list[Counter[int]]:
         return _sizes_of(self._engine, data)

@@ -498,18 +498,16 @@ class Leads(NamedTuple):
     """Texts with which many others are to be compared, where these are read: their ranks and what `text_keys` says."""
 
     ranks: Array
-    briefs: Array
-    ends: Array
-    features: Array
+    briefs: Array = empty(64)
+    ends: Array = empty(64)
+    features: Array = empty(64)
 
     @staticmethod
-    def chosen(rows: Iterable[dict[str, Any]], most: int) -> Array:
+    def chosen(got: Received, most: int) -> Array:
         """Returns the ranks of the texts that have most pairs, by messages of `Pairs`."""
-        pairs = np.concatenate(
-            [np.empty((0, 2), "<u8"), *(np.frombuffer(row["data"], "<u8").reshape(-1, 2) for row in rows)]
-        )
-        ranks, of = np.unique(pairs[:, 0], return_inverse=True)
-        counts = np.bincount(of, pairs[:, 1], len(ranks))
+        ranks, counts = got.rows(LEADS).T
+        ranks, of = np.unique(ranks, return_inverse=True)
+        counts = np.bincount(of, counts, len(ranks))
         chosen: Array = np.sort(ranks[np.argsort(-counts, kind="stable")[:most]])
         return chosen
 
@@ -555,7 +553,7 @@ class Sets:
         if sets is None:
             return np.ones(len(ids), dtype=bool)
         found = np.zeros(len(ids), dtype=bool)
-        for place in distinct_values(homes).tolist():
+        for place in np.unique(homes).tolist():
             if place in sets:
                 bits = np.frombuffer(sets[place], dtype=np.uint8)
                 rows = np.flatnonzero(homes == place)
@@ -673,7 +671,7 @@ class Lend(_AtPlaces):
             yield place, FEATURES, as_stream(piece)
         at = _simidx.lookup(from_arrow(table.column("rank")), asked[:, 0])
         to = asked[:, 1].astype(np.int64)
-        for other in distinct_values(to[to != place]).tolist():
+        for other in np.unique(to[to != place]).tolist():
             for piece in pieces(table.take(pa.array(np.sort(at[to == other]))), 1 << 18):
                 yield other, FEATURES, as_stream(piece)
 
