@@ -34,7 +34,7 @@ class Spark:
         if isinstance(stage, Only):
             return data.where(F.col("part").isin(stage.parts))
         if isinstance(stage, WithIds):
-            ids = data.sparkSession.createDataFrame(pa.table({"id": stage.ids}))
+            ids = wiring.frame(data.sparkSession, pa.table({"id": stage.ids}))
             short = data.where(F.octet_length("text") <= stage.longest)
             return short.join(F.broadcast(ids), "id", "left_semi")
         return run(data, stage)
@@ -53,23 +53,20 @@ class Spark:
         return data
 
     def keep(self, data: DataFrame) -> DataFrame:
-        """Computes data once, for more than one use."""
-        return _without_plan(self.persist(data))
+        """Computes data once, for more than one use. Plans of plans would grow by a factor in each round."""
+        of_java: Any = getattr(data, "_jdf", None)
+        if of_java is None:
+            # Spark Connect frees it with the DataFrame.
+            return data.localCheckpoint(eager=False, storageLevel=StorageLevel.DISK_ONLY)
+        self.persist(data)
+        rows = of_java.queryExecution().toRdd()
+        plain = of_java.sparkSession().internalCreateDataFrame(rows, of_java.schema(), False)
+        return DataFrame(plain, data.sparkSession)
 
     def release(self) -> None:
         """Frees what was persisted."""
         while self._persisted:
             self._persisted.pop().unpersist()
-
-
-def _without_plan(df: DataFrame) -> DataFrame:
-    """Returns a DataFrame whose plan is only its rows: plans of plans would grow by a factor in each round."""
-    # Spark Connect has no plan here.
-    of_java: Any = getattr(df, "_jdf", None)
-    if of_java is None:
-        return df
-    rows = of_java.queryExecution().toRdd()
-    return DataFrame(of_java.sparkSession().internalCreateDataFrame(rows, of_java.schema(), False), df.sparkSession)
 
 
 def keep(df: DataFrame) -> DataFrame:

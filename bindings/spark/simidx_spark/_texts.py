@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pyarrow as pa
@@ -42,17 +43,25 @@ def register(session: SparkSession, *, pipeline: str | Pipeline = "web", width: 
     """Registers functions of SQL: ``simidx_fingerprint``, ``simidx_has_features`` and ``simidx_distance``.
 
     ``simidx_fingerprint(text)`` is null and ``simidx_has_features(text)`` false for a text that is null or has no
-    features. ``simidx_distance(a, b)`` is the number of bits in which two fingerprints of any width differ.
+    features. ``simidx_distance(a, b)`` is the number of bits in which two fingerprints differ: of any width, or before
+    Spark 4.1 of ``width`` bits.
     """
     made = as_pipeline(pipeline, width)
 
     def has_features(texts: pa.Array) -> pa.Array:
         return fingerprints_of(texts, made).is_valid()
 
-    functions: Any = F
+    def distance(a: Any, b: Any) -> int | None:
+        if a is None or b is None:
+            return None
+        if width == 128:
+            a, b = int.from_bytes(a, "big"), int.from_bytes(b, "big")
+        return ((int(a) ^ int(b)) & ((1 << width) - 1)).bit_count()
+
+    arrow_udf = getattr(F, "arrow_udf", None)
     session.udf.register("simidx_fingerprint", _function(made))
-    session.udf.register("simidx_has_features", functions.arrow_udf(has_features, "boolean"))
-    session.udf.register("simidx_distance", functions.arrow_udf(distances_of, "int"))
+    session.udf.register("simidx_has_features", _of_texts(has_features, "boolean"))
+    session.udf.register("simidx_distance", arrow_udf(distances_of, "int") if arrow_udf else F.udf(distance, "int"))
 
 
 def _function(made: Pipeline) -> Any:
@@ -63,6 +72,20 @@ def _function(made: Pipeline) -> Any:
         found = fingerprints_of(texts, made)
         return found.cast(pa.binary()) if made.width == 128 else found
 
-    # The type annotations of PySpark lack this.
+    return _of_texts(fingerprints, _TYPES[made.width])
+
+
+def _of_texts(function: Callable[[pa.Array], pa.Array], type: str) -> Any:
+    """Returns a function of columns, made of one from an array of texts to an array of the same length."""
+    # The type annotations of PySpark lack these.
     functions: Any = F
-    return functions.arrow_udf(fingerprints, _TYPES[made.width])
+    if hasattr(functions, "arrow_udf"):
+        return functions.arrow_udf(function, type)
+    # Before Spark 4.1 columns are passed as Series of pandas.
+    import pandas as pd
+
+    def of_series(texts: Any) -> Any:
+        found = function(pa.Array.from_pandas(texts, type=pa.string()))
+        return pd.Series(pd.arrays.ArrowExtensionArray(found))
+
+    return functions.pandas_udf(of_series, type, functions.PandasUDFType.SCALAR)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import Any
 
 import pyarrow as pa
 from pyspark.errors import AnalysisException
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 from pyspark.sql.pandas.types import from_arrow_schema
@@ -58,7 +59,29 @@ def same_version(version: str) -> None:
 
 def shuffle(df: DataFrame, places: int) -> DataFrame:
     """Sends messages to the partitions of their places."""
-    return df.repartitionById(places, F.col("place"))
+    place = F.col("place")
+    if hasattr(df, "repartitionById"):
+        return df.repartitionById(places, place)
+    # Before Spark 4.1 a partition is the hash of a value.
+    return df.repartition(places, _of_hash(df.sparkSession, places)[place])
+
+
+@lru_cache(maxsize=64)
+def _of_hash(session: SparkSession, places: int) -> Column:
+    """Returns an array with a number for each place, whose hash is the partition of that place."""
+    # With 40 numbers a place, none is without one: the chance is below 10^-12.
+    numbers = session.range(40 * places, numPartitions=1).select(F.col("id").cast("int").alias("number"))
+    place = F.pmod(F.hash("number"), F.lit(places)).alias("place")
+    found = numbers.groupBy(place).agg(F.min("number").alias("number")).orderBy("place").collect()
+    # Spark evaluates this once, to a literal.
+    return F.split(F.lit(",".join(str(row["number"]) for row in found)), ",").cast("array<int>")
+
+
+def frame(session: SparkSession, table: pa.Table) -> DataFrame:
+    """Returns a table of the driver as a DataFrame."""
+    # Before Spark 4.0 only tables of pandas are possible.
+    rows = table if hasattr(DataFrame, "toArrow") else table.to_pandas()
+    return session.createDataFrame(rows, from_arrow_schema(table.schema))
 
 
 def parallelism(df: DataFrame, partitions: int | None) -> int:
@@ -105,7 +128,7 @@ def _field(df: DataFrame, name: str, what: str) -> T.StructField:
     try:
         return df.select(column(df, name)).schema.fields[0]
     except AnalysisException as error:
-        if "AMBIGUOUS" in str(error.getCondition()):
+        if str(error).startswith("[AMBIGUOUS"):
             raise InputError(f"the column {name!r} for the {what} is there more than once") from None
         raise InputError(
             f"there is no column {name!r} for the {what}; the columns are {', '.join(df.columns)}"

@@ -1,4 +1,4 @@
-"""One Spark for all tests: two cores, on this machine only. Without PySpark 4.1 or Java the tests are skipped."""
+"""One Spark for all tests: two cores, on this machine only. Without PySpark 3.5 or Java the tests are skipped."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-pyspark = pytest.importorskip("pyspark", minversion="4.1", reason="PySpark 4.1 or newer is not here")
+pyspark = pytest.importorskip("pyspark", minversion="3.5", reason="PySpark 3.5 or newer is not here")
 
 from pyspark.sql import DataFrame, SparkSession  # noqa: E402
 from pyspark.sql import types as T  # noqa: E402, N812

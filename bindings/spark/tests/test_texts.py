@@ -74,13 +74,15 @@ def test_other_columns_come_through_unchanged(spark: SparkSession) -> None:
         "map('a', array(TIMESTAMP '2024-01-02 03:04:05')) AS several",
         "INTERVAL '1-2' YEAR TO MONTH AS months",
         "INTERVAL '3 04:05:06.7' DAY TO SECOND AS days",
-        "make_interval(1, 2, 3, 4, 5, 6, 7.8) AS mixed",
         "DATE '2024-01-02' AS day",
         "X'00ff' AS bytes",
         "CAST(1.5 AS DECIMAL(38, 10)) AS decimal",
         "CAST(1.5 AS FLOAT) AS float",
         "NULL AS nothing",
     ]
+    # PySpark before 4.0 cannot name the type.
+    if spark.version >= "4":
+        columns.append("make_interval(1, 2, 3, 4, 5, 6, 7.8) AS mixed")
     df = spark.sql(f"SELECT {', '.join(columns)}")
     found = on_spark.fingerprint(df)
     assert found.schema.fields[:-1] == df.schema.fields
