@@ -18,6 +18,7 @@ PYTHONPATH = os.environ.get("PYTHONPATH", "").split(os.pathsep)
 SETTINGS = {
     # Sessions are short: to compile less halves the time that the virtual machine takes.
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.connect.grpc.binding.address": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.memory": "1g",
@@ -32,12 +33,17 @@ SETTINGS = {
 
 
 def start(master: str, settings: dict[str, str]) -> SparkSession:
-    """A session with these settings too."""
-    builder: Any = SparkSession.builder.master(master).appName("simidx")
+    """A session with these settings too; with ``SIMIDX_SPARK_CONNECT`` at a server of this process."""
+    is_remote = "SIMIDX_SPARK_CONNECT" in os.environ
+    if is_remote:
+        # The workers of the server inherit its environment.
+        os.environ["PYTHONPATH"] = SETTINGS["spark.executorEnv.PYTHONPATH"]
+    builder: Any = SparkSession.builder.remote(master) if is_remote else SparkSession.builder.master(master)
     for key, value in {**SETTINGS, **settings}.items():
         builder = builder.config(key, value)
-    session: SparkSession = builder.getOrCreate()
-    session.sparkContext.setLogLevel("FATAL")
+    session: SparkSession = builder.appName("simidx").getOrCreate()
+    if not is_remote:
+        session.sparkContext.setLogLevel("FATAL")
     return session
 
 
