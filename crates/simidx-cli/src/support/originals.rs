@@ -7,7 +7,7 @@ use simidx_input::{Fate, Format, InputFile, NewField, ReadOptions, rewrite_recor
 
 use crate::support::failure::Failure;
 use crate::support::inputs::InputArgs;
-use crate::support::output::{compressed, ending, is_compressed};
+use crate::support::output::{Members, compressed, ending, is_compressed, is_gzip};
 use crate::support::progress::{ProgressMode, ReadingBar};
 
 /// Endings of compressed files, but for .gz and .zst, which are written.
@@ -154,20 +154,32 @@ impl<'a> Copier<'a> {
         path: &Path,
         out: &mut (dyn Write + Send),
     ) -> Result<(), Failure> {
-        compressed(path, out, |out| {
-            let (mut records, mut bytes) = (0, 0);
-            let mut fate = |number: u64, read: u64| {
-                records = number + 1;
-                bytes = read;
-                let position = self.records + number;
-                self.bar.show_sometimes(position, self.bytes + read);
-                (self.fate)(position)
-            };
-            self.lost += rewrite_records(originals, out, self.fields, &mut fate)?;
-            self.records += records;
-            self.bytes += bytes;
-            Ok(())
-        })
+        let is_archive = |original: &InputFile| original.format() == Format::Warc;
+        if is_gzip(path) && originals.first().is_some_and(is_archive) {
+            let mut members = Members::new(out);
+            self.copy_plain(originals, &mut members)?;
+            return Ok(members.finish()?);
+        }
+        compressed(path, out, |out| self.copy_plain(originals, out))
+    }
+
+    fn copy_plain(
+        &mut self,
+        originals: &[InputFile],
+        out: &mut (dyn Write + Send),
+    ) -> Result<(), Failure> {
+        let (mut records, mut bytes) = (0, 0);
+        let mut fate = |number: u64, read: u64| {
+            records = number + 1;
+            bytes = read;
+            let position = self.records + number;
+            self.bar.show_sometimes(position, self.bytes + read);
+            (self.fate)(position)
+        };
+        self.lost += rewrite_records(originals, out, self.fields, &mut fate)?;
+        self.records += records;
+        self.bytes += bytes;
+        Ok(())
     }
 
     /// Returns the number of records of the inputs that have been copied, and of those that were to be copied and could

@@ -204,13 +204,12 @@ pub(crate) fn compressed<T>(
     out: &mut (dyn Write + Send),
     write: impl FnOnce(&mut (dyn Write + Send)) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
-    let name = name(path);
-    if name.ends_with(".gz") {
+    if is_gzip(path) {
         let mut encoder = GzEncoder::new(out, flate2::Compression::default());
         let result = write(&mut encoder)?;
         encoder.finish()?;
         Ok(result)
-    } else if name.ends_with(".zst") {
+    } else if name(path).ends_with(".zst") {
         let mut encoder = zstd::stream::write::Encoder::new(out, zstd::DEFAULT_COMPRESSION_LEVEL)?;
         encoder.include_checksum(true)?;
         let result = write(&mut encoder)?;
@@ -219,6 +218,54 @@ pub(crate) fn compressed<T>(
     } else {
         write(out)
     }
+}
+
+/// Compresses to gzip what is written between two flushes, as a member of its own.
+pub(crate) struct Members<'a> {
+    out: &'a mut (dyn Write + Send),
+    waiting: Vec<u8>,
+    is_empty: bool,
+}
+
+impl<'a> Members<'a> {
+    pub(crate) fn new(out: &'a mut (dyn Write + Send)) -> Self {
+        Members {
+            out,
+            waiting: Vec::new(),
+            is_empty: true,
+        }
+    }
+
+    /// Ends the file: one without members would be invalid.
+    ///
+    /// # Errors
+    /// An output that cannot be written.
+    pub(crate) fn finish(mut self) -> io::Result<()> {
+        match self.is_empty {
+            true => self.flush(),
+            false => Ok(()),
+        }
+    }
+}
+
+impl Write for Members<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.waiting.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let mut encoder = GzEncoder::new(&mut *self.out, flate2::Compression::default());
+        encoder.write_all(&self.waiting)?;
+        encoder.finish()?;
+        self.waiting.clear();
+        self.is_empty = false;
+        Ok(())
+    }
+}
+
+/// Whether the name of a file says that it is compressed by gzip.
+pub(crate) fn is_gzip(path: &Path) -> bool {
+    name(path).ends_with(".gz")
 }
 
 /// The name of a file in lower case.

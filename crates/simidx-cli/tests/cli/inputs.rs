@@ -401,6 +401,19 @@ fn pages_of_web_archives_are_documents() {
     assert_eq!(ran.code, Some(0), "{ran:?}");
     let kept = [&records[0], &records[2], &records[3]].map(Vec::as_slice);
     assert!(sandbox.read("kept.warc") == kept.concat());
+    // Other readers seek to the members of records.
+    let ran = sandbox.run(&["dedup", "b.warc", "-o", "kept.warc.gz"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let data = sandbox.read("kept.warc.gz");
+    let mut rest = &data[..];
+    for record in kept {
+        let mut member = flate2::bufread::GzDecoder::new(rest);
+        let mut found = Vec::new();
+        member.read_to_end(&mut found).unwrap();
+        assert!(found == record);
+        rest = member.into_inner();
+    }
+    assert!(rest.is_empty());
     let whole = sandbox.read("a.warc");
     sandbox.write("cut.warc", &whole[..whole.len() - 10]);
     let start = whole.len() - records[3].len();

@@ -70,10 +70,11 @@ impl Copier<'_> {
         self.write(line, end)
     }
 
-    /// Writes the parts of a record.
+    /// Writes the parts of a record, and flushes it.
     #[cfg(feature = "warc")]
     pub(super) fn write_parts(&mut self, parts: [&[u8]; 3]) -> Result<()> {
-        Ok(parts.iter().try_for_each(|part| self.out.write_all(part))?)
+        parts.iter().try_for_each(|part| self.out.write_all(part))?;
+        Ok(self.out.flush()?)
     }
 
     pub(super) fn write(&mut self, line: &[u8], end: &[u8]) -> Result<()> {

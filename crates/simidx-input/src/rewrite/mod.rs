@@ -35,7 +35,8 @@ pub type RecordFate<'a> = &'a mut dyn FnMut(u64, u64) -> io::Result<Fate>;
 /// - `json`: the output is an array if the first input begins with one; otherwise, each value begins on a new line.
 ///   Text between values is not copied.
 /// - `files`: a record is written as its path on a line.
-/// - `warc`: a record is written with its header; records that are not documents are left out.
+/// - `warc`: a record is written with its header; records that are not documents are left out. `out` is flushed after
+///   each, so that it may compress each by itself, as other readers of compressed archives expect.
 /// - `parquet`: rows are written with all columns, and with the schema, the metadata and the compression of the first
 ///   file; the others must have the same schema.
 /// - `arrow`: like `parquet`; the output is a file or a stream, like the first input.
