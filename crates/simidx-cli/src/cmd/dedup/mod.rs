@@ -261,11 +261,9 @@ fn dedup(
         }
     };
     summary.repeated_ids = judged.documents.repeated_ids.count();
-    outputs.write(&job, &judged, &mut summary)?;
+    outputs.write(&job, &judged, update.as_mut(), &mut summary)?;
     // Only now: a folder that knew more than what is written would drop it in the next run.
-    if let Some(update) = update {
-        update.publish(&job, &judged)?;
-    }
+    update.map_or(Ok(()), Update::publish)?;
     summary.tell(args.json, measure)?;
     if let Some(warning) = judged.documents.repeated_ids.warning() {
         say(warning);

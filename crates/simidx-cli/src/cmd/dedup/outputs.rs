@@ -11,6 +11,7 @@ use super::judged::{Judged, Verdict};
 use super::page::Page;
 use super::report::{self, Notes, ReportFormat};
 use super::summary::Summary;
+use super::update::Update;
 use super::{Args, Job};
 use crate::support::failure::{Failure, into_io};
 use crate::support::inputs::{InputFiles, OnError, folder};
@@ -139,16 +140,21 @@ impl Outputs {
     /// summary before the report is written.
     ///
     /// # Errors
-    /// Any error of the inputs, the outputs, the indexes or temporary files.
+    /// Any error of the inputs, the outputs, the indexes, the folder of `--update`, or temporary files.
     pub(super) fn write(
         &self,
         job: &Job<'_>,
         judged: &Judged<'_>,
+        update: Option<&mut Update>,
         summary: &mut Summary,
     ) -> Result<(), Failure> {
         let (args, originals) = (job.args, job.originals);
         let mut together = Together::default();
         together.new_folder.clone_from(&self.new_folder);
+        // First, so that a folder that refuses leaves no other output.
+        if let Some(update) = update {
+            update.write(job, judged, &mut together)?;
+        }
         let notes = args.annotate.then(|| Notes::new(job, judged));
         let fields = notes.as_ref().map_or(&[][..], |notes| &notes.fields);
         let keeps_unjudged = args.input.on_error == OnError::Keep;

@@ -16,6 +16,7 @@ use tempfile::{SpooledTempFile, spooled_tempfile_in};
 use super::Job;
 use super::judged::{Judged, Verdict};
 use crate::support::failure::Failure;
+use crate::support::output::{Output, Together};
 use crate::support::records::{Fingerprinted, Refusal, id_of_kind};
 
 /// Bits of the sketches of a new folder, where keys do not fit: the standard error at a similarity of 0.7 is 0.032.
@@ -47,6 +48,8 @@ pub(super) struct Update {
     texts_len: usize,
     /// Bytes that the texts may take.
     room: usize,
+    /// The lock of the folder, and the name of the file that is written there.
+    written: Option<(fs::File, String)>,
 }
 
 /// Bytes of a text that waits, next to its own: the string, what the allocator adds, its fingerprint, and the room that a
@@ -153,6 +156,7 @@ impl Update {
             texts: Vec::new(),
             texts_len: 0,
             room,
+            written: None,
         })
     }
 
@@ -213,12 +217,16 @@ impl Update {
         self.fingerprints_of(&texts)
     }
 
-    /// Adds the documents that are kept to the folder, as a file of their own.
+    /// Writes the documents that are kept to a file in the folder, which appears together with the other outputs.
     ///
     /// # Errors
-    /// A file that cannot be built or written, and a folder that has changed since the run began. The folder is then as it
-    /// was.
-    pub(super) fn publish(mut self, job: &Job<'_>, judged: &Judged<'_>) -> Result<(), Failure> {
+    /// A file that cannot be built or written, and a folder that has changed since the run began.
+    pub(super) fn write(
+        &mut self,
+        job: &Job<'_>,
+        judged: &Judged<'_>,
+        together: &mut Together,
+    ) -> Result<(), Failure> {
         let mut options = BuildOptions::default();
         options.ids = self.kind;
         options.sketches = Some(self.parameters.clone());
@@ -269,14 +277,30 @@ impl Update {
             Manifest::default().publish(&self.folder)?;
         }
         if read_manifest(&self.folder)?.segments != self.manifest.segments {
-            let message = "has changed since this run began, and does not remember what it kept; remove the output and run it again";
+            let message = "has changed since this run began; run it again";
             return Err(Failure::new(message).about(self.folder.display()));
         }
         let numbers = self.manifest.segments.len() + 1..;
         let mut names = numbers.map(|number| format!("{number:06}.simidx"));
         let is_free = |name: &String| !self.folder.join(name).exists();
         let name = names.find(is_free).unwrap_or_default();
-        builder.finish_to_path(self.folder.join(&name))?;
+        let output = Output::File {
+            path: self.folder.join(&name),
+            force: false,
+        };
+        together.write(&output, |out| Ok(builder.finish(out).map(drop)?))?;
+        self.written = Some((lock, name));
+        Ok(())
+    }
+
+    /// Adds the file that was written to the set.
+    ///
+    /// # Errors
+    /// A manifest that cannot be written.
+    pub(super) fn publish(mut self) -> Result<(), Failure> {
+        let Some((_lock, name)) = self.written else {
+            return Ok(());
+        };
         self.manifest.add_file(&self.folder, &name)?;
         self.manifest.generation += 1;
         self.manifest.publish(&self.folder)?;

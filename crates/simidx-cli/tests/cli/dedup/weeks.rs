@@ -1,5 +1,7 @@
 //! Week after week: `--against` with `--texts` and `--update` keeps what one run over everything would have kept.
 
+use std::fs;
+
 use serde_json::json;
 
 use super::{done, jsonl, texts};
@@ -10,7 +12,7 @@ const WEEKS: usize = 4;
 /// A sandbox with the folder `kept`.
 fn with_folder() -> Sandbox {
     let sandbox = Sandbox::new();
-    std::fs::create_dir(sandbox.path("kept")).unwrap();
+    fs::create_dir(sandbox.path("kept")).unwrap();
     sandbox
 }
 
@@ -243,6 +245,21 @@ fn what_would_not_be_exact_is_refused() {
     assert_refused(sandbox.run(&[plain, texts].concat()), "has no sketches");
     assert!(!sandbox.path("new.jsonl").exists());
     assert_eq!(sandbox.read("seen/manifest.simidx-set"), before);
+}
+
+#[test]
+fn a_run_that_cannot_change_the_folder_can_be_repeated() {
+    let sandbox = with_weeks();
+    run_week(&sandbox, 0, &["--update"]);
+    let lock = sandbox.path("seen/update.lock");
+    fs::remove_file(&lock).unwrap();
+    fs::create_dir(&lock).unwrap();
+    let week = ["dedup", "week1.jsonl", "--against", "seen", "--update"];
+    let outputs = ["--texts", "kept/*", "-o", "kept/1.jsonl"];
+    assert_refused(sandbox.run(&[&week[..], &outputs].concat()), "update.lock");
+    assert!(!sandbox.path("kept/1.jsonl").exists());
+    fs::remove_dir(&lock).unwrap();
+    run_week(&sandbox, 1, &["--update"]);
 }
 
 #[test]
