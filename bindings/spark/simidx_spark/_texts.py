@@ -88,4 +88,6 @@ def _of_texts(function: Callable[[pa.Array], pa.Array], type: str) -> Any:
         found = function(pa.Array.from_pandas(texts, type=pa.string()))
         return pd.Series(pd.arrays.ArrowExtensionArray(found))
 
-    return functions.pandas_udf(of_series, type, functions.PandasUDFType.SCALAR)
+    # PySpark looks these up, and cannot find what is imported here.
+    of_series.__annotations__ = {"texts": pd.Series, "return": pd.Series}
+    return functions.pandas_udf(of_series, type)
