@@ -1,4 +1,4 @@
-"""simidx on Apache Spark: DataFrames in and out, for PySpark 4.1 and newer.
+"""simidx on Apache Spark: DataFrames in and out, for PySpark 3.5 and newer.
 
 >>> import simidx_spark as spark  # doctest: +SKIP
 >>> near = spark.pairs(df, k=3)  # doctest: +SKIP
