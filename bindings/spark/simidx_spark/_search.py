@@ -47,18 +47,13 @@ class Spark:
         """Returns all rows."""
         return [row.asDict() for row in data.collect()]
 
-    def persist(self, data: DataFrame) -> DataFrame:
-        """Persists data on the disks of the executors, once they are computed."""
-        self._persisted.append(data.persist(StorageLevel.DISK_ONLY))
-        return data
-
     def keep(self, data: DataFrame) -> DataFrame:
         """Computes data once, for more than one use. Plans of plans would grow by a factor in each round."""
         of_java: Any = getattr(data, "_jdf", None)
         if of_java is None:
             # Spark Connect frees it with the DataFrame.
             return data.localCheckpoint(eager=False, storageLevel=StorageLevel.DISK_ONLY)
-        self.persist(data)
+        self._persisted.append(data.persist(StorageLevel.DISK_ONLY))
         rows = of_java.queryExecution().toRdd()
         plain = of_java.sparkSession().internalCreateDataFrame(rows, of_java.schema(), False)
         return DataFrame(plain, data.sparkSession)
