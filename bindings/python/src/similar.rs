@@ -133,8 +133,8 @@ impl Search {
     }
 }
 
-/// Returns which texts to keep so that no two are similar: each dropped text is similar to an earlier kept one, or with
-/// `longest` to one that is not shorter.
+/// Returns which texts to keep so that hardly any two are similar: each dropped text is similar to an earlier kept one,
+/// or with `longest` to one that is not shorter.
 #[pyfunction]
 pub(crate) fn dedup_texts(given: Given<'_>) -> PyResult<Bound<'_, PyAny>> {
     let longest = longest_first(&given)?;
@@ -187,7 +187,7 @@ fn longest_first(given: &Given<'_>) -> PyResult<bool> {
     }
 }
 
-/// Returns all pairs of similar texts: left, right, similarity, ordered by row.
+/// Returns nearly all pairs of similar texts: left, right, similarity, ordered by row.
 #[pyfunction]
 pub(crate) fn pairs_texts(given: Given<'_>) -> PyResult<Columns<'_>> {
     let (py, most) = (given.py(), given.read("max_pairs", options::count)?);

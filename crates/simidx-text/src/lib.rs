@@ -16,7 +16,7 @@
 //! [`Pipeline::fingerprint`] processes one document, a [`Fingerprinter`] many consecutively, and a
 //! [`ParallelFingerprinter`] many simultaneously.
 //!
-//! The module [`similar`] works without fingerprints: it finds all pairs of texts with at least a given Jaccard
+//! The module [`similar`] works without fingerprints: it finds nearly all pairs of texts with at least a given Jaccard
 //! similarity, and deduplicates texts. The module [`contained`] finds texts that are part of longer ones, such as items of
 //! a test set in training data.
 //!

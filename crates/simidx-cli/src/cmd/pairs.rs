@@ -1,4 +1,4 @@
-//! `simidx pairs`: all pairs of documents with similar texts, or of fingerprints or records within a distance.
+//! `simidx pairs`: nearly all pairs of similar texts, or all of fingerprints or records within a distance.
 
 use std::fmt::Display;
 use std::io::{self, Write};
@@ -33,7 +33,7 @@ const SHOWN_EVERY: u64 = 1 << 12;
 
 /// The head of `simidx pairs --help` and of its man page.
 pub(crate) const HELP: &str = "\
-Print all pairs of documents with similar texts, or of fingerprints or records within a distance.
+Print nearly all pairs of documents with similar texts, or all of fingerprints or records within a distance.
 
 Documents are compared by their texts: a pair is a line with the ids of two documents, the earlier one first, and their \
 Jaccard similarity. Fingerprints, indexes, and documents with -k, --by, --ids, --sort, --width or a pipeline that makes \

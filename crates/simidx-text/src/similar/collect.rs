@@ -153,7 +153,7 @@ impl TextSigner {
     }
 }
 
-/// Collects texts and finds the similar ones: all pairs whose Jaccard similarity is at least that of the options.
+/// Collects texts and finds the similar ones: nearly all pairs whose Jaccard similarity is at least that of the options.
 ///
 /// Texts are numbered from 0 in the order of their arrival. Each gets a number of keys from the MinHash values of its
 /// features ([`Banding`]). Texts with a common key are compared, feature by feature, so every result has the required

@@ -1,4 +1,4 @@
-//! Finds all pairs of texts with at least a given Jaccard similarity, by MinHash and verification.
+//! Finds nearly all pairs of texts with at least a given Jaccard similarity, by MinHash and verification.
 
 mod banding;
 mod candidates;

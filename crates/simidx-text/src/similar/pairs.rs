@@ -1,4 +1,4 @@
-//! All pairs of similar texts.
+//! Nearly all pairs of similar texts.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
