@@ -66,8 +66,8 @@ pub(crate) struct Args {
     /// Serve these files as one index under a name. May be repeated; requests name an index by ?index=NAME
     #[arg(long, value_name = "NAME=FILE[,FILE]", value_parser = named_index)]
     index: Vec<NamedIndex>,
-    /// Folder of a collection, which is made if it is not there: POST /v1/documents adds to it, and all queries of ?index=store
-    /// search it; without other indexes it is the default one
+    /// Folder of a collection, which is made if it is not there: POST /v1/documents adds to it. It is the index called default,
+    /// or store if there is another default
     #[arg(long, value_name = "DIR")]
     store: Option<PathBuf>,
     /// When a change of the store is acknowledged
