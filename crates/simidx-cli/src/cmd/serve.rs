@@ -59,6 +59,8 @@ const LIMITS: &str = "Limits";
 
 /// Arguments of `simidx serve`.
 #[derive(Debug, clap::Args)]
+// Indexes have pipelines of their own, which may need the files of this one.
+#[command(mut_arg("pipeline", |arg| arg.requires("store")), mut_arg("html", |arg| arg.requires("store")))]
 pub(crate) struct Args {
     /// Index files, which are searched as one: the index called default
     #[arg(value_name = "INDEX", required_unless_present_any = ["index", "store", "check"])]

@@ -384,6 +384,26 @@ fn a_store_keeps_what_it_was_made_with() {
     Serving::start(&sandbox, &["--store", "pages"]).end();
 }
 
+#[test]
+fn what_only_a_store_is_made_with_needs_one() {
+    let sandbox = Sandbox::with_index(("a.hex", b"07\n"), &[]);
+    for flags in [
+        ["-k", "3"],
+        ["--width", "64"],
+        ["--sync", "batch"],
+        ["--pipeline", "short"],
+        ["--html", "yes"],
+    ] {
+        let args = [
+            &["serve", "x.simidx", "--listen", "127.0.0.1:0"],
+            &flags[..],
+        ];
+        let message =
+            "the following required arguments were not provided: --store <DIR>; see --help";
+        sandbox.run(&args.concat()).refused(message);
+    }
+}
+
 /// Starts a server with a limit on file sizes that its journal soon reaches.
 #[cfg(unix)]
 fn without_room(sandbox: &Sandbox, sync: &str) -> Serving {
