@@ -116,7 +116,8 @@ pub(crate) fn files_of(pipeline: &Pipeline) -> Assets {
     files
 }
 
-/// Returns the pipeline that indexes record, with these files. It can make fingerprints of their width.
+/// Returns the pipeline that indexes record, with these files. It can make fingerprints of their width. Warns about files
+/// that it does not use.
 ///
 /// # Errors
 /// Indexes without a pipeline, or a pipeline that needs other files; the failure names the index.
@@ -136,7 +137,22 @@ pub(crate) fn recorded(set: &Set, files: &Assets) -> Result<Pipeline, Failure> {
         pipeline.fingerprinter(set.width())?;
         Ok(pipeline)
     });
-    pipeline.map_err(|error| blame(error.into()))
+    let pipeline = pipeline.map_err(|error| blame(error.into()))?;
+    let names = |files: &Assets| {
+        let words = files.user_dictionary.as_ref().map(|_| "--user-dictionary");
+        let stops = files.stop_words.as_ref().map(|_| "--stop-words");
+        [words, stops, files.idf.as_ref().map(|_| "--idf")]
+    };
+    let used = names(&files_of(&pipeline));
+    let given = names(files).into_iter().flatten();
+    let idle: Vec<&str> = given.filter(|name| !used.contains(&Some(name))).collect();
+    if !idle.is_empty() {
+        let names = idle.join(" and ");
+        say(format_args!(
+            "the index ignores {names}, as it was built without"
+        ));
+    }
+    Ok(pipeline)
 }
 
 /// The files that a pipeline needs.

@@ -62,3 +62,17 @@ fn an_index_built_with_it_needs_it() {
         "{ran:?}"
     );
 }
+
+#[test]
+fn files_that_an_index_was_built_without_bring_one_warning() {
+    let sandbox = Sandbox::new();
+    sandbox.write("i.tsv", TABLE);
+    sandbox.write("d.jsonl", "{\"id\":\"7\",\"text\":\"the w1 w40 new\"}\n");
+    sandbox.run(&["build", "d.jsonl", "-o", "x.simidx"]).done();
+    let files = ["--stop-words", "i.tsv", "--idf", "i.tsv"];
+    for query in [["--text", "the w1 w40 new"], ["--documents", "d.jsonl"]] {
+        let ran = sandbox.run(&[&["query", "x.simidx"], &query[..], &files].concat());
+        let warning = "simidx: the index ignores --stop-words and --idf, as it was built without\n";
+        assert_eq!((ran.code, &*ran.stderr), (Some(0), warning));
+    }
+}
