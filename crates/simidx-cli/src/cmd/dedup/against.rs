@@ -281,7 +281,7 @@ fn too_short(search: &SketchSearch<'_>, records: u64, least: f64) -> String {
     let longer = longer.map(|longer| format!("build it with --sketch {longer}"));
     let ways: Vec<String> = higher.into_iter().chain(longer).collect();
     format!(
-        "has {} with sketches of {bits} bits: of a document that is like none of them, {:.2} would seem to have a \
+        "has {} with sketches of {bits} bits: of a document that is like none of them, {:.4} would seem to have a \
          similarity of {least} by chance; {}",
         counted(records, "record"),
         search.chance_matches(),

@@ -40,7 +40,7 @@ pub(super) fn join(set: &Set, args: &Args, least: f64, out: &mut dyn Write) -> A
     let by_chance = search.chance_matches();
     if by_chance > MOST_CHANCE_MATCHES {
         say(format_args!(
-            "by chance about {by_chance:.2} documents look similar to an unrelated query: the sketches are short for this many \
+            "by chance about {by_chance:.4} documents look similar to an unrelated query: the sketches are short for this many \
              records and this low a similarity",
         ));
     }

@@ -417,9 +417,11 @@ fn an_index_with_sketches_too_short_for_the_similarity_drops_nothing() {
     let page = ["-o", "kept.jsonl", "--report", "r.html"];
     let ran = dedup(&[&page[..], &["--similarity", "0.3"]].concat());
     ran.refused(
-        "en.simidx: has 4,438 records with sketches of 64 bits: of a document that is like none of them, 37.41 would seem \
+        "en.simidx: has 4,438 records with sketches of 64 bits: of a document that is like none of them, 37.4083 would seem \
          to have a similarity of 0.3 by chance; --similarity 0.63, or build it with --sketch 320",
     );
+    let ran = dedup(&[&page[..], &["--similarity", "0.57"]].concat());
+    assert!(ran.refusal().contains(", 0.0042 would seem "), "{ran:?}");
     assert!(!sandbox.path("kept.jsonl").exists());
     let ran = dedup(&[&page[..], &["--similarity", "0.63", "--json"]].concat()).done();
     // At most one in a thousand of 1,520, if they have nothing in common.
