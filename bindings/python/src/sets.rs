@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use numpy::{Element, IntoPyArray};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use simidx::Fingerprints;
 use simidx::batch::{
@@ -173,10 +174,12 @@ fn priorities(given: &Given<'_>, rows: usize) -> PyResult<Option<Vec<u64>>> {
     let (py, Some(priority)) = (given.py(), given.get("priority")?) else {
         return Ok(None);
     };
-    let numbers = match ids::read(Some(&priority))? {
-        Ids::Numbers(numbers) => numbers,
+    let numbers = match ids::read(Some(&priority)) {
+        Ok(Ids::Numbers(numbers)) => numbers,
+        // The messages about numbers that cannot be used speak of ids.
+        Err(error) if !error.is_instance_of::<PyValueError>(py) => return Err(error),
         _ => {
-            let message = "priority: numbers from 0 are expected, one for each fingerprint";
+            let message = "priority: whole numbers from 0 are expected, one for each fingerprint";
             return Err(Class::InputType.error(py, message));
         }
     };

@@ -71,6 +71,10 @@ def test_priority_and_other_files_decide_what_is_kept(tmp_path: Path) -> None:
     assert fresh[~is_seen].tolist() == simidx.dedup(array[100:][~is_seen], 3).tolist()
     with pytest.raises(simidx.InputError, match="priorities"):
         simidx.dedup(array, priority=[1, 2])
+    wrong: list[Any] = [[0.5, 0.7], [1, -1], np.array([1, -1]), np.array([float("nan"), 1]), ["a", "b"], "rows", 5]
+    for given in wrong:
+        with pytest.raises(simidx.InputError, match="priority: whole numbers from 0 are expected"):
+            simidx.dedup(array[:2], priority=given)
 
 
 def test_too_many_pairs_are_refused() -> None:
