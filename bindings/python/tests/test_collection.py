@@ -273,6 +273,8 @@ def test_what_is_given_must_be_so(tmp_path: Path) -> None:
     with pytest.raises(simidx.FormatError, match="is not a collection") as refused:
         Collection.open(tmp_path)
     assert refused.value.kind == "not-simidx"
+    with pytest.raises(simidx.FileMissingError, match="other: "):
+        Collection.open(tmp_path / "other")
     with pytest.raises(simidx.FormatError, match="is not empty"):
         Collection.create(tmp_path / "pages")
 

@@ -228,8 +228,9 @@ pub(crate) fn has_manifest(path: &Path) -> Result<bool> {
 /// Reads the manifest of a collection.
 ///
 /// # Errors
-/// There is no manifest, or it is not that of a collection.
+/// There is no folder or no manifest, or it is not that of a collection.
 pub(crate) fn read_manifest(path: &Path) -> Result<(Manifest, Settings)> {
+    fs::metadata(path).map_err(at(path))?;
     if !has_manifest(path)? {
         return Err(Error::NotACollection {
             path: path.to_owned(),

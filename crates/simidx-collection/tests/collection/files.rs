@@ -1,6 +1,7 @@
 //! The folder of a collection: its lock, orphans, and damaged, torn or missing files.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::path::Path;
 
 use simidx::set::Manifest;
@@ -71,7 +72,12 @@ fn a_closed_collection_that_is_still_held_leaves_the_folder_to_others() {
 #[test]
 fn a_folder_of_something_else_is_refused_and_stays_as_it_is() {
     let folder = tempfile::tempdir().unwrap();
-    assert!(Collection::open(folder.path(), options()).is_err());
+    let refused = Collection::open(folder.path(), options());
+    assert!(matches!(refused, Err(Error::NotACollection { .. })));
+    let missing = folder.path().join("missing");
+    let refused = Collection::open(&missing, options());
+    assert!(matches!(refused, Err(Error::Io(error)) if error.kind() == ErrorKind::NotFound));
+    assert!(!missing.exists());
     fs::write(folder.path().join("letter.txt"), "dear").unwrap();
     let refused = Collection::create(folder.path(), Width::W64, options()).unwrap_err();
     assert!(
