@@ -74,7 +74,7 @@ fn codec(object: &Bound<'_, PyAny>, name: &str) -> PyResult<Option<Codec>> {
         let what = "a name is expected";
         return Err(options::refused(Class::OptionType, object, name, what));
     };
-    match &*given.to_cow()? {
+    match &*input::unicode(given, name)? {
         "auto" => Ok(None),
         name => match name.parse::<Codec>() {
             Ok(codec) => Ok(Some(codec)),
@@ -201,7 +201,7 @@ fn gathered(py: Python<'_>, inputs: &Bound<'_, PyAny>) -> PyResult<Set> {
         || inputs.is_instance_of::<PyIndex>();
     let items: Vec<Bound<'_, PyAny>> = match is_one {
         true => vec![inputs.clone()],
-        false => inputs.try_iter()?.collect::<PyResult<_>>()?,
+        false => input::iterate(inputs, "inputs")?.collect::<PyResult<_>>()?,
     };
     let mut all: Vec<std::sync::Arc<Opened>> = Vec::new();
     for item in items {

@@ -6,14 +6,13 @@ use arrow_array::{Array, ArrayRef, downcast_integer_array};
 use arrow_schema::DataType;
 use numpy::{PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::prelude::*;
-use pyo3::pybacked::PyBackedStr;
 use pyo3::types::PyString;
 use simidx::Id;
 
 use crate::arrow;
 use crate::column::{Column, Texts};
 use crate::errors::Class;
-use crate::input::{is_text, iterate, joined, texts_of, type_name};
+use crate::input::{is_text, iterate, joined, texts_of, type_name, unicode};
 use crate::options;
 
 /// The ids of records.
@@ -33,7 +32,7 @@ pub(crate) fn read(object: Option<&Bound<'_, PyAny>>) -> PyResult<Ids> {
     };
     let py = object.py();
     if let Ok(text) = object.cast::<PyString>() {
-        if text.to_cow()? == "rows" {
+        if text == "rows" {
             return Ok(Ids::Rows);
         }
         let message =
@@ -120,7 +119,7 @@ fn list_ids(object: &Bound<'_, PyAny>) -> PyResult<Ids> {
     for (row, item) in iterate(object, "ids")?.enumerate() {
         let item = item?;
         if let Ok(text) = item.cast::<PyString>() {
-            strings.push(PyBackedStr::try_from(text.clone())?);
+            strings.push(unicode(text, format_args!("ids[{row}]"))?);
         } else {
             let Some(number) = options::integer(&item) else {
                 let message = format!(
@@ -146,7 +145,7 @@ fn list_ids(object: &Bound<'_, PyAny>) -> PyResult<Ids> {
 /// Reads a single id.
 pub(crate) fn one(object: &Bound<'_, PyAny>) -> PyResult<simidx::IdBuf> {
     if let Ok(text) = object.cast::<PyString>() {
-        return Ok(Id::String(&text.to_cow()?).into());
+        return Ok(Id::String(&unicode(text, "id")?).into());
     }
     let number = options::integer(object).map(|number| Id::Number(number).into());
     number.ok_or_else(|| {

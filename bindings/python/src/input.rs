@@ -1,5 +1,7 @@
 //! Reads fingerprints and texts from Python objects.
 
+use std::fmt::Display;
+
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, Int64Type, UInt32Type, UInt64Type};
 use arrow_array::{Array, ArrayRef};
@@ -294,7 +296,7 @@ fn of_list(object: &Bound<'_, PyAny>, expected: Expected) -> PyResult<Fingerprin
     for (row, item) in iterate(object, "fingerprints")?.enumerate() {
         let item = item?;
         if let Ok(text) = item.cast::<PyString>() {
-            let text = PyBackedStr::try_from(text.clone())?;
+            let text = unicode(text, format_args!("fingerprints[{row}]"))?;
             values.push_hex(py, row, &text)?;
         } else {
             values.push_number(row, &item)?;
@@ -436,7 +438,7 @@ pub(crate) fn fingerprint(object: &Bound<'_, PyAny>, expected: Expected) -> PyRe
     let mut values = Values::new(expected);
     match object.cast::<PyString>() {
         Ok(text) => {
-            let text = PyBackedStr::try_from(text.clone())?;
+            let text = unicode(text, "fingerprint")?;
             values.push_hex(object.py(), 0, &text)?;
         }
         Err(_) => values.push_number(0, object)?,
@@ -498,13 +500,25 @@ pub(crate) fn texts(object: &Bound<'_, PyAny>) -> PyResult<Texts> {
             );
             return Err(Class::InputType.error(py, message));
         };
-        let backed = PyBackedStr::try_from(text.clone()).map_err(|error| {
-            let message = format!(
-                "texts[{row}] is not valid Unicode ({error}); read it with errors=\"replace\""
-            );
-            Class::Input.error(py, message)
-        })?;
-        list.push(backed);
+        list.push(unicode(text, format_args!("texts[{row}]"))?);
     }
     Ok(list.into())
+}
+
+/// Reads a string. `name` says in messages which it is.
+pub(crate) fn string(object: &Bound<'_, PyAny>, name: &str) -> PyResult<PyBackedStr> {
+    let text = object.cast::<PyString>().map_err(|_| {
+        let message = format!("{name} of type {}: a string is expected", type_name(object));
+        Class::InputType.error(object.py(), message)
+    })?;
+    unicode(text, name)
+}
+
+/// Returns a string as UTF-8, which has no lone surrogates.
+pub(crate) fn unicode(text: &Bound<'_, PyString>, name: impl Display) -> PyResult<PyBackedStr> {
+    PyBackedStr::try_from(text.clone()).map_err(|error| {
+        let message =
+            format!("{name} is not valid Unicode ({error}); read it with errors=\"replace\"");
+        Class::Input.error(text.py(), message)
+    })
 }

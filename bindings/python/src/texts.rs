@@ -61,7 +61,7 @@ fn meant(object: &Bound<'_, PyAny>, frames: i32) -> PyResult<Pipeline> {
         return Ok(pipeline.get().pipeline.clone());
     }
     if let Ok(name) = object.cast::<PyString>() {
-        return named(py, &name.to_cow()?, frames);
+        return named(py, &input::unicode(name, "pipeline")?, frames);
     }
     let message = "pipeline: a name or a Pipeline is expected";
     Err(Class::InputType.error(py, message))
@@ -118,10 +118,11 @@ impl PyPipeline {
     #[new]
     fn new(
         py: Python<'_>,
-        name: &str,
+        name: &Bound<'_, PyAny>,
         width: &Bound<'_, PyAny>,
         described: bool,
     ) -> PyResult<Self> {
+        let name = &*input::string(name, "the name or description")?;
         let width = options::width(width, "width")?;
         let pipeline = match described {
             true => {
@@ -143,8 +144,9 @@ impl PyPipeline {
     }
 
     /// Returns the fingerprint of one text as an integer.
-    fn fingerprint<'py>(&self, py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyInt>> {
-        let value = py.detach(|| self.pipeline.fingerprint(text, self.width));
+    fn fingerprint<'py>(&self, text: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyInt>> {
+        let (py, text) = (text.py(), input::string(text, "text")?);
+        let value = py.detach(|| self.pipeline.fingerprint(&text, self.width));
         let value = value.map_err(|error| Failure::from(error).raise(py))?;
         Ok(value.into_pyobject(py)?)
     }
@@ -181,8 +183,8 @@ pub(crate) fn fingerprints_and_features(
 #[pyfunction]
 pub(crate) fn compare(given: Given<'_>) -> PyResult<Bound<'_, PyDict>> {
     let py = given.py();
-    let (a, b) = (given.value("a")?, given.value("b")?);
-    let (a, b): (String, String) = (a.extract()?, b.extract()?);
+    let a = input::string(&given.value("a")?, "a")?;
+    let b = input::string(&given.value("b")?, "b")?;
     let width = given.read("width", options::width)?.unwrap_or_default();
     let pipeline = self::given(given.get("pipeline")?.as_ref(), py)?;
     let found = run_apart(py, &How::default(), move |_| {

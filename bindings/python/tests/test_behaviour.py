@@ -390,6 +390,8 @@ def test_files_that_are_not_there_or_not_indexes(tmp_path: Path) -> None:
         simidx.merge(tmp_path / "c.simidx", [narrow, wide])
     with pytest.raises(simidx.Error):
         simidx.merge(tmp_path / "c.simidx", [])
+    with pytest.raises(simidx.InputTypeError, match="inputs: NoneType"):
+        simidx.merge(tmp_path / "c.simidx", None)  # type: ignore[arg-type]
 
 
 def test_damage_raises_and_nothing_worse(tmp_path: Path) -> None:

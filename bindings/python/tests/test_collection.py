@@ -309,6 +309,15 @@ def test_what_cannot_be_added_is_refused(tmp_path: Path) -> None:
     for call in wrong:
         with pytest.raises(TypeError):
             call()
+    surrogates: list[Callable[[], object]] = [
+        lambda: pages.add("x", text="\ud800"),
+        lambda: pages.add("\ud800", 1),
+        lambda: pages.add_many(["x", "\ud800"], [1, 2]),
+        lambda: pages.get("\ud800"),
+    ]
+    for call in surrogates:
+        with pytest.raises(simidx.InputError, match=r"^(text|id|ids\[1\]) is not valid Unicode"):
+            call()
     out_of_range: list[Callable[[], object]] = [
         lambda: pages.add("", 1),
         lambda: pages.add("x" * 70_000, 1),

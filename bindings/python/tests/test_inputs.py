@@ -183,7 +183,7 @@ def test_other_widths_than_that_of_the_index_are_refused(tmp_path: Path) -> None
     for other in (ARRAY.astype(np.uint32), np.zeros((3, 2), dtype=np.uint64), ["01234567"]):
         with pytest.raises(simidx.InputError, match="bits"):
             index.query(other)
-    ones: list[Any] = ["0123", "01234567", 2**64, -1, 1.5, None, [5], b"x"]
+    ones: list[Any] = ["0123", "01234567", "\ud800", 2**64, -1, 1.5, None, [5], b"x"]
     for one in ones:
         with pytest.raises(simidx.InputError):
             index.query_one(one)
@@ -224,6 +224,7 @@ def test_ids_in_many_shapes(tmp_path: Path) -> None:
         [1.5] * 200,
         [None] * 200,
         ["a"] * 199 + [5],
+        ["a"] * 199 + ["\ud800"],
         ["x" * 70_000] * 200,
         [True] * 200,
         np.zeros((200, 2), dtype=np.int64),

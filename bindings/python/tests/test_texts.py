@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pickle
 import random
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -174,6 +176,18 @@ def test_wrong_texts_are_refused() -> None:
             simidx.Pipeline().fingerprints(texts)
         with pytest.raises(simidx.InputError):
             simidx.dedup_texts(texts)
+    for text in (None, 5, b"a", "\ud800"):
+        calls: list[Callable[[Any], object]] = [
+            simidx.Pipeline,
+            simidx.Pipeline.from_description,
+            simidx.Pipeline().fingerprint,
+            partial(simidx.compare, "a"),
+            lambda text: simidx.compare(text, "a"),
+        ]
+        message = "is not valid Unicode" if isinstance(text, str) else "a string is expected"
+        for call in calls:
+            with pytest.raises(simidx.InputError, match=message):
+                call(text)
     for similarity in (0, -1, 1.5, float("nan")):
         with pytest.raises(simidx.OptionError):
             simidx.dedup_texts(["a"], similarity)

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyInt, PyString};
+use pyo3::types::{PyDict, PyInt};
 use simidx_collection::Collection;
 
 use crate::arrays::array;
@@ -15,7 +15,7 @@ use crate::errors::{Class, Failure};
 use crate::facts::{Facts, Found, found};
 use crate::given::Given;
 use crate::ids::{self, Ids};
-use crate::input::{self, type_name};
+use crate::input::{self, string};
 use crate::options;
 use crate::run::{How, run_apart, run_aside, run_here};
 use crate::texts::telling_fingerprints;
@@ -274,17 +274,6 @@ pub(crate) fn add_many(given: Given<'_>) -> PyResult<Additions<'_>> {
     }
     let near = found(py, columns.answers, Facts::of_ids(columns.ids))?;
     Ok((array(py, values)?, columns.outcomes, near))
-}
-
-/// Returns a string of the caller.
-fn string(object: &Bound<'_, PyAny>, what: &str) -> PyResult<String> {
-    match object.cast::<PyString>() {
-        Ok(text) => Ok(text.to_cow()?.into_owned()),
-        Err(_) => {
-            let message = format!("{what} of type {}: a string is expected", type_name(object));
-            Err(Class::InputType.error(object.py(), message))
-        }
-    }
 }
 
 fn one_of(this: &str, that: &str) -> Failure {
