@@ -1,7 +1,9 @@
 #!/usr/bin/env node
 // Writes a folder to put on a web server: the page, the modules that it needs, and an index.
 
-import { copyFileSync, existsSync, mkdirSync, openAsBlob, readFileSync, readdirSync, writeFileSync } from "node:fs";
+import {
+    accessSync, constants, copyFileSync, existsSync, mkdirSync, openAsBlob, readFileSync, readdirSync, writeFileSync,
+} from "node:fs";
 import { basename, join } from "node:path";
 import { parseArgs } from "node:util";
 
@@ -26,6 +28,9 @@ async function main() {
     const { output, texts, force } = values;
     if (index === undefined || others.length > 0 || output === undefined) {
         throw new Error(USAGE);
+    }
+    for (const file of [index, texts].filter((file) => file !== undefined)) {
+        accessSync(file, constants.R_OK);
     }
     // Damaged files and other files are refused here, not in the browser.
     await open(await openAsBlob(index));

@@ -54,6 +54,12 @@ test("a page is made of a sound index only, and replaces nothing", () => {
         const other = make(join(folder, "other"), "-o", join(folder, "none"));
         assert.equal(other.status, 2);
         assert.ok(!existsSync(join(folder, "none")), other.stderr);
+        for (const args of [["missing"], [index, "--texts", "missing"]]) {
+            const missing = make(...args, "-o", join(folder, "none"));
+            assert.equal(missing.status, 2);
+            assert.match(missing.stderr, /^simidx-page: ENOENT.*'missing'\n$/);
+            assert.ok(!existsSync(join(folder, "none")));
+        }
         assert.match(make().stderr, /^simidx-page: usage: /);
     } finally {
         rmSync(folder, { recursive: true });
