@@ -310,13 +310,13 @@ function parse(description) {
         names.push(JSON.parse(`"${name}"`));
     }
     const isRepeated = new Set(names).size !== names.length;
-    checkArgument(!isRepeated && typeof members === "object" && members !== null, "the pipeline repeats a member");
+    checkArgument(!isRepeated && members instanceof Object, "the pipeline repeats a member");
     for (const name of ["version", ...Object.keys(KNOWN), ...Object.keys(members)]) {
         const value = members[name];
         // Regular expressions would take a list of one string for the string.
-        const isPlain = name === "tables" || value === null || typeof value !== "object";
+        const isNested = name !== "tables" && value instanceof Object;
         const isMember = Object.hasOwn(KNOWN, name) && Object.hasOwn(members, name);
-        if (!isPlain || !isMember || !KNOWN[name](value, members)) {
+        if (isNested || !isMember || !KNOWN[name](value, members)) {
             throw new SimidxError("unsupported", `unknown pipeline: ${name} is ${JSON.stringify(value)}`);
         }
     }
@@ -341,6 +341,7 @@ class TextPipeline {
     }
 
     normalise(document) {
+        checkArgument(typeof document === "string", "a text is a string");
         const { html, normalise } = this.#members;
         const names = new Set(normalise.split("+"));
         const text = html === "no" ? document : this.#textOfHtml(document, html);
@@ -349,7 +350,7 @@ class TextPipeline {
 
     fingerprint(document) {
         const { segment, shingle, weights, fingerprint, ties } = this.#members;
-        const text = this.normalise(document.toWellFormed?.() ?? document);
+        const text = this.normalise(document?.toWellFormed?.() ?? document);
         const length = SEGMENTS.exec(segment)[1];
         const tokens = length ? substrings([...text], Number(length)) : words(text, segment === "code");
         const counts = new Map();

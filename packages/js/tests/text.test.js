@@ -145,6 +145,16 @@ test("descriptions that are not by the specification are refused", async () => {
     }
 });
 
+test("what is not a text is refused", async () => {
+    for (const html of ["auto", "no"]) {
+        const pipeline = await textPipeline(describe({ html }));
+        for (const other of [undefined, null, 5, {}, ["a"]]) {
+            assert.throws(() => pipeline.fingerprint(other), { name: "SimidxError", kind: "argument" });
+            assert.throws(() => pipeline.normalise(other), { name: "SimidxError", kind: "argument" });
+        }
+    }
+});
+
 test("long documents take no more than their time", async () => {
     const auto = await textPipeline(describe({ html: "auto" }));
     for (const unit of ["a b\n", "\u4e00"]) {
