@@ -94,6 +94,32 @@ fn files_named_in_documents_exist() {
     assert!(checked > 50, "{checked} names");
 }
 
+#[test]
+fn unsafe_code_is_in_the_table_of_the_book() {
+    let text = std::fs::read_to_string(root().join("book/src/hardening.md")).unwrap();
+    let table = text.split_once("## Unsafe code").unwrap().1;
+    let rows = table.lines().filter(|line| line.starts_with("| `"));
+    let places: BTreeSet<&str> = rows
+        .flat_map(|row| code_spans(row.split(" | ").next().unwrap()))
+        .collect();
+    let mut files = tracked();
+    files.retain(|file| {
+        let is_product = ["src/", "crates/", "bindings/"]
+            .iter()
+            .any(|folder| file.starts_with(folder))
+            && !file.starts_with("crates/simidx-testkit/")
+            && file.ends_with(".rs");
+        let has_some = |text: String| text.contains("unsafe {") || text.contains("unsafe impl");
+        is_product && has_some(std::fs::read_to_string(root().join(file)).unwrap())
+    });
+    for file in &files {
+        assert!(places.iter().any(|place| file.starts_with(place)), "{file}");
+    }
+    for place in places {
+        assert!(files.iter().any(|file| file.starts_with(place)), "{place}");
+    }
+}
+
 /// Beginnings of phrases that the style in `.github/CONTRIBUTING.md` replaces by plainer ones.
 const AVOIDED: &str = "What |it is no |they are no |that is none|so many|beside|tells of|told of|stand in for|\
                        stands in|stands for|Whoever|whoever|lest |be it |Those of both|at the most|the day before";
