@@ -73,7 +73,7 @@ pub(super) struct Found {
 
 impl Found {
     pub(super) fn is_there(&self) -> bool {
-        self.value.is_some() || self.texts.is_some()
+        self.value.is_some() || self.texts.is_some() || self.has_others
     }
 
     /// Returns the text; `None` if it is null. The error describes another value.
@@ -94,6 +94,11 @@ impl Found {
 
     pub(super) fn set(&mut self, value: Value) {
         self.is_repeated |= self.value.replace(value).is_some();
+    }
+
+    /// Counts the field as present, although a list has no text at it so far.
+    fn be_there(&mut self) {
+        self.texts.get_or_insert_default();
     }
 
     fn add(&mut self, text: String) {
@@ -131,7 +136,7 @@ struct Node<'a, 'f> {
 }
 
 impl Node<'_, '_> {
-    /// Stores a value if a path ends at it. In a list, only texts are accepted, and nulls are skipped.
+    /// Stores a value if a path ends at it. In a list, only texts are accepted, and nulls count as present only.
     fn end(&mut self, value: Value) {
         let mut paths = self.paths.iter();
         let Some(path) = paths.find(|path| path.rest.is_empty()) else {
@@ -141,7 +146,7 @@ impl Node<'_, '_> {
         match value {
             value if !path.in_list => found.set(value),
             Value::Text(text) => found.add(text),
-            Value::Null => {}
+            Value::Null => found.be_there(),
             _ => found.has_others = true,
         }
     }
@@ -192,23 +197,30 @@ impl<'de> Visitor<'de> for Node<'_, '_> {
         let inner = self.paths.iter().filter_map(|path| path.in_element());
         let inner: Vec<_> = inner.collect();
         self.end(Value::List);
-        for path in &inner {
-            self.found[path.slot].texts.get_or_insert_default();
-        }
         if inner.is_empty() {
             return IgnoredAny.visit_seq(items).map(drop);
         }
         let Node { found, .. } = self;
         let paths = &inner;
-        while items.next_element_seed(Node { paths, found })?.is_some() {}
+        let mut is_empty = true;
+        while items.next_element_seed(Node { paths, found })?.is_some() {
+            is_empty = false;
+        }
+        // An empty list has all fields; otherwise an element must have them.
+        for path in inner.iter().filter(|_| is_empty) {
+            found[path.slot].be_there();
+        }
         Ok(())
     }
 
     /// A list that is null counts as present.
     fn visit_unit<E>(mut self) -> Result<(), E> {
-        let to_list = |path: &&Path<'_>| !path.in_list && path.in_element().is_some();
+        let to_list = |path: &&Path<'_>| path.in_element().is_some();
         for path in self.paths.iter().filter(to_list) {
-            self.found[path.slot].set(Value::Null);
+            match path.in_list {
+                true => self.found[path.slot].be_there(),
+                false => self.found[path.slot].set(Value::Null),
+            }
         }
         self.end(Value::Null);
         Ok(())

@@ -94,7 +94,9 @@ fn lists_are_joined() {
             {"id": 3, "title": null, "messages": null},
             {"id": 4, "title": "T", "messages": [{"content": 7}]},
             {"id": 5, "title": "T", "messages": {"content": "x"}},
-            {"id": 6, "title": "T"}]"#;
+            {"id": 6, "title": "T"},
+            {"id": 7, "title": "T", "messages": [{"contents": "a"}, {"role": "b"}]},
+            {"id": 8, "title": null, "messages": [{"role": "b"}, {"content": null}]}]"#;
     let read = read_with(
         text.as_bytes(),
         Format::Json,
@@ -105,7 +107,7 @@ fn lists_are_joined() {
         .into_iter()
         .map(|record| record.content)
         .collect();
-    let expected = ["T\na\nb", ""].map(|text| crate::Content::Text(text.to_owned()));
+    let expected = ["T\na\nb", "", ""].map(|text| crate::Content::Text(text.to_owned()));
     assert_eq!(texts, expected);
     let errors = read.errors();
     let starts = [
@@ -113,6 +115,7 @@ fn lists_are_joined() {
         "in:4: element 4: \"messages.*.content\" leads to values that are no strings",
         "in:5: element 5: no \"messages.*.content\"; it has: messages.content, ",
         "in:6: element 6: no \"messages.*.content\"; it has: ",
+        "in:7: element 7: no \"messages.*.content\"; it has: messages.*.contents, ",
     ];
     assert_eq!(errors.len(), starts.len(), "{errors:?}");
     for (error, start) in errors.iter().zip(starts) {
@@ -125,6 +128,18 @@ fn lists_are_joined() {
         &fields("tags.*,turns.*.*", ""),
     );
     assert_eq!(read.records(), documents(&["a\nb\nc\nd\ne"]));
+    let text =
+        r#"{"a": [{"b": null}]} {"a": [{"b": []}, {}]} {"a": [{"c": [1]}]} {"a": [{"b": [1]}]}"#;
+    let read = read_with(text.as_bytes(), Format::Json, &fields("a.*.b.*", ""));
+    assert_eq!(read.records(), documents(&["", ""]));
+    assert_eq!(
+        read.errors(),
+        [
+            "in:1: no \"a.*.b.*\"; it has: a.*.c.*",
+            "in:1: \"a.*.b.*\" leads to values that are no strings"
+        ]
+    );
+    let text = r#"{"tags": ["a", null, "b"], "turns": [["c"], ["d", "e"]]}"#;
     let read = read_with(text.as_bytes(), Format::Json, &fields("tags", ""));
     assert_eq!(
         read.errors(),
