@@ -41,6 +41,10 @@ fn shards(folder: &Path, named: Option<Format>) -> Result<Option<Vec<PathBuf>>> 
         return Ok(None);
     }
     let mut files = files(folder)?;
+    // Jobs write empty parts. If all files are empty, the reader reports it.
+    if files.iter().any(|file| !file.is_empty) {
+        files.retain(|file| !file.is_empty);
+    }
     match named {
         Some(format) => {
             let is_of = |file: &Shard| file.format.is_some_and(|told| is_alike(told, format));
@@ -68,10 +72,6 @@ fn shards(folder: &Path, named: Option<Format>) -> Result<Option<Vec<PathBuf>>> 
                 ));
             }
         }
-    }
-    // Jobs write empty parts. If all files are empty, the reader reports it.
-    if files.iter().any(|file| !file.is_empty) {
-        files.retain(|file| !file.is_empty);
     }
     Ok(Some(files.into_iter().map(|file| file.path).collect()))
 }
@@ -117,11 +117,7 @@ fn hold_records(files: &[Shard]) -> Result<bool> {
         return Ok(false);
     }
     let mut told = None;
-    for file in files
-        .iter()
-        .filter(|file| !file.is_empty)
-        .take(SNIFFED_FILES)
-    {
+    for file in files.iter().take(SNIFFED_FILES) {
         let Ok(mut source) = Source::open(&file.path) else {
             return Ok(false);
         };
@@ -331,6 +327,8 @@ mod tests {
             ("a.jsonl", b"x"),
             ("b/part-0.ndjson", b"x"),
             ("b/empty.jsonl", b""),
+            ("e.csv", b""),
+            ("README", b""),
             ("_SUCCESS", b""),
             (".part-0.jsonl.crc", b"x"),
             ("_temporary/c.txt", b"x"),
@@ -378,6 +376,8 @@ mod tests {
             ("part-00001", b""),
             ("part-00002.gz", &gzip(b"{\"text\": \"b\"}\n")),
             ("_SUCCESS", b""),
+            ("e.jsonl", b""),
+            ("README.md", b""),
         ]);
         let listed = ["dir/part-00000", "dir/part-00002.gz"];
         assert_eq!(expanded(&shards, None).unwrap(), listed);
