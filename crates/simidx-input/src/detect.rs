@@ -158,6 +158,13 @@ pub(super) fn records_by_magic(head: &[u8]) -> Option<Format> {
     by_magic(head).or_else(|| json(head))
 }
 
+/// Returns the format of records that text looks like, as a document may by chance.
+pub(super) fn records_by_chance(head: &[u8], whole: bool) -> Option<Format> {
+    let of_width = |width| guess(head, whole, &ReadOptions::default().width(width)).ok();
+    let widths = [Width::W32, Width::W64, Width::W128];
+    widths.into_iter().find_map(of_width)
+}
+
 fn is_arrow_stream(head: &[u8]) -> bool {
     let length = head
         .strip_prefix(ARROW_CONTINUATION)

@@ -1,6 +1,6 @@
 //! The contents of a folder: shards of one format, or a document in each file.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
@@ -58,7 +58,7 @@ fn shards(folder: &Path, named: Option<Format>) -> Result<Option<Vec<PathBuf>>> 
             }
         }
         None if files.iter().all(|file| file.format.is_none()) => {
-            if !hold_records(&files)? {
+            if !hold_records(folder, &files)? {
                 return Ok(None);
             }
         }
@@ -112,11 +112,14 @@ fn files(folder: &Path) -> Result<Vec<Shard>> {
 }
 
 /// Whether files with unknown extensions are records by their first bytes, such as the `part-00000` files of jobs.
-fn hold_records(files: &[Shard]) -> Result<bool> {
+///
+/// # Errors
+/// All of them look like records, but of different formats, or of one that a document may look like by chance.
+fn hold_records(folder: &Path, files: &[Shard]) -> Result<bool> {
     if files.iter().any(|file| has_extension(&file.path)) {
         return Ok(false);
     }
-    let mut told = None;
+    let (mut told, mut is_sure) = (BTreeSet::new(), true);
     for file in files.iter().take(SNIFFED_FILES) {
         let Ok(mut source) = Source::open(&file.path) else {
             return Ok(false);
@@ -125,12 +128,23 @@ fn hold_records(files: &[Shard]) -> Result<bool> {
             return Ok(false);
         };
         let format = detect::records_by_magic(&head);
-        if format.is_none() || told.is_some_and(|told| Some(told) != format) {
+        is_sure &= format.is_some();
+        let whole = (head.len() as u64) < SNIFFED;
+        let Some(format) = format.or_else(|| detect::records_by_chance(&head, whole)) else {
             return Ok(false);
-        }
-        told = format;
+        };
+        told.insert(format.name());
     }
-    Ok(told.is_some())
+    if told.len() > 1 || !is_sure {
+        let names: Vec<&str> = told.into_iter().collect();
+        let message = format!(
+            "holds files without extensions that look like {}; name their format with --input, \
+             or read every file as a document with --input files",
+            names.join(" and ")
+        );
+        return Err(input_error(&printable(folder), Place::File, message));
+    }
+    Ok(!told.is_empty())
 }
 
 /// Whether a name has an extension other than that of a compression.
@@ -358,6 +372,7 @@ mod tests {
             ][..],
             &[("a", b"some text"), ("b", b"other text")],
             &[("a", b"{\"text\": 1}"), ("b", b"other text")],
+            &[("a", b"id,text\n1,a\n"), ("b", b"other text")],
             &[(".hidden", b"x")],
             &[],
         ] {
@@ -381,6 +396,19 @@ mod tests {
         ]);
         let listed = ["dir/part-00000", "dir/part-00002.gz"];
         assert_eq!(expanded(&shards, None).unwrap(), listed);
+        for (files, kinds) in [
+            (&[("part-0", &b"id,text\n1,a\n"[..])][..], "csv"),
+            (&[("a", b"00ff\tx\n"), ("b", &[b'f'; 32])], "hex"),
+            (&[("a", b"12345678901234567890\n")], "dec"),
+            (
+                &[("a", b"{\"text\": 1}"), ("b", b"WARC/1.1\r\n")],
+                "jsonl and warc",
+            ),
+        ] {
+            let start = format!("dir: holds files without extensions that look like {kinds}; ");
+            let error = expanded(&folder(files), None).unwrap_err();
+            assert!(error.starts_with(&start), "{error}");
+        }
         let lines = folder(&[("part-0", b"a\n"), ("part-1", b"b\n")]);
         let listed = ["dir/part-0", "dir/part-1"];
         assert_eq!(expanded(&lines, Some(Format::Lines)).unwrap(), listed);
