@@ -48,7 +48,11 @@ impl FilesReader {
             Ok(entry) => entry.file_type().is_file(),
             Err(_) => true,
         };
-        let files = walk.into_iter().filter(is_wanted).map(|entry| match entry {
+        let mut files = walk.into_iter().filter(is_wanted).peekable();
+        if files.peek().is_none() {
+            return Err(input_error(&name, Place::File, "holds no files"));
+        }
+        let files = files.map(|entry| match entry {
             Ok(entry) => {
                 let path = entry.path();
                 let opened = path_id(path).and_then(|id| Ok((Source::open(path)?, id)));
@@ -299,6 +303,15 @@ mod tests {
         assert!(matches!(error, Error::Io(_)));
         assert!(error.to_string().starts_with(&name), "{error}");
         assert!(next().is_none());
+    }
+
+    #[test]
+    fn a_folder_without_files_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir(dir.path().join("a")).unwrap();
+        let opened = FilesReader::open(dir.path(), TextEncoding::default());
+        let message = format!("{}: holds no files", dir.path().display());
+        assert_eq!(opened.err().unwrap().to_string(), message);
     }
 
     #[test]
