@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::Arg;
 use serde_json::json;
 use simidx::{IdBuf, Width};
-use simidx_input::{Fate, InputFile};
+use simidx_input::{Fate, FieldKind, InputFile};
 use simidx_text::Pipeline;
 use simidx_text::contained::{Contained, ContainedOptions, ContainedSearch};
 
@@ -16,10 +16,11 @@ use crate::support::inputs::{InputArgs, InputFiles};
 use crate::support::messages::{counted, is_quiet, say};
 use crate::support::options::{ThreadArgs, heading};
 use crate::support::originals::{Copier, check_name, open_all};
-use crate::support::output::{Column, Output, Together, id_to_json, write_object};
+use crate::support::output::{Column, Output, Together, compressed, id_to_json, write_object};
 use crate::support::progress::ProgressMode;
 use crate::support::records::{Each, Fingerprinted, Refusal, Wanted, read, read_originals};
 use crate::support::similarity::words;
+use crate::support::table::{self, Lines, Sheet, TableFormat};
 
 /// The head of `simidx contamination --help` and of its man page.
 pub(crate) const HELP: &str = "\
@@ -31,7 +32,7 @@ run of all of them, and one without words is never found. The test set is held i
 
 Each line has, between tabs, the id of the item, the id of the document, the containment, the Jaccard similarity of their \
 runs, and the bytes of the text of the document between which these runs stand, from 0. A position from 0 takes the place of an \
-id that is not there.
+id that is not there. With -o it is a row of a table with named columns.
 
 Examples:
   simidx contamination test.parquet crawl.parquet > found.tsv
@@ -72,8 +73,9 @@ pub(crate) struct Args {
     /// Print all documents that an item stands in, in their order, and not only the one that has most of it
     #[arg(long)]
     all: bool,
-    /// File to write the lines to [default: standard output]
-    #[arg(short, long, value_name = "OUT")]
+    /// File to write a table with named columns to, in place of lines on standard output. It ends in .tsv, .csv or .jsonl, each
+    /// also with .gz or .zst, or in .parquet
+    #[arg(short, long, value_name = "OUT", conflicts_with = "json")]
     output: Option<PathBuf>,
     /// File to copy the documents to in which no item stands, unchanged and in their order; .gz or .zst compresses it
     #[arg(long, value_name = "FILE")]
@@ -116,7 +118,7 @@ pub(crate) fn run(args: &Args, mode: ProgressMode) -> Answer {
             "runs of words are compared, not fingerprints: of the pipeline only --html counts";
         return Err(Failure::new(message));
     }
-    let (output, clean) = args.outputs()?;
+    let (output, format, clean) = args.outputs()?;
     let pipeline = args.input.pipeline.unweighted()?;
     let originals = match &args.clean {
         Some(path) => args.originals(path)?,
@@ -125,15 +127,19 @@ pub(crate) fn run(args: &Args, mode: ProgressMode) -> Answer {
     let (items, search) = args.items(&pipeline, mode)?;
     let mut found = Found {
         args,
+        is_table: format.is_some(),
         best: vec![None; items.len()],
         items,
         count: 0,
         documents: Vec::new(),
     };
     let mut together = Together::default();
-    together.write(&output, |out| {
+    let search = |out: &mut (dyn Write + Send)| {
+        let mut out = Lines::new(format.map(|format| Sheet(out, format, true)), &COLUMNS)?;
         let reading = (mode, "searching", "documents");
-        let mut each = Each(Wanted::Contained(search), |record| found.take(record, out));
+        let mut each = Each(Wanted::Contained(search), |record| {
+            found.take(record, &mut out)
+        });
         match args.clean {
             None => read(&args.input, &pipeline, reading, &mut each)?,
             Some(_) => {
@@ -141,8 +147,11 @@ pub(crate) fn run(args: &Args, mode: ProgressMode) -> Answer {
                 read_originals(pass, &pipeline, &originals, reading, &mut each)?
             }
         };
-        found.finish(out)
-    })?;
+        found.finish(&mut out)?;
+        out.finish()
+    };
+    let path = args.output.as_deref().unwrap_or(Path::new("-"));
+    together.write(&output, |out| compressed(path, out, search))?;
     if let (Some(path), Some(clean)) = (&args.clean, clean) {
         let fate = |position| {
             let is_found = found.documents.binary_search(&position).is_ok();
@@ -170,8 +179,8 @@ pub(crate) fn run(args: &Args, mode: ProgressMode) -> Answer {
 }
 
 impl Args {
-    /// Where the lines and the clean corpus go, checked before anything is read.
-    fn outputs(&self) -> Result<(Output, Option<Output>), Failure> {
+    /// Where the lines go, if they are a table its format, and where the clean corpus goes, checked before anything is read.
+    fn outputs(&self) -> Result<(Output, Option<TableFormat>, Option<Output>), Failure> {
         let is_stdin = |path: &Path| path == Path::new("-");
         if is_stdin(&self.tests) && self.input.inputs.iter().any(|path| is_stdin(path)) {
             let message = "standard input is the test set or the corpus, not both";
@@ -181,6 +190,8 @@ impl Args {
         inputs.add(&self.input.inputs);
         inputs.add([&self.tests]);
         let output = |path: &Path| Output::outside(path, self.force, &inputs);
+        let table = self.output.as_deref().filter(|path| !is_stdin(path));
+        let format = table.map(TableFormat::named).transpose()?;
         let lines = self.output.as_deref().map_or(Ok(Output::Stdout), output)?;
         let clean = self.clean.as_deref().map(output).transpose()?;
         match (&lines, &clean) {
@@ -190,7 +201,7 @@ impl Args {
             (lines, Some(clean)) if lines.is_same_file(clean) => {
                 Err(Failure::new("-o and --clean name the same file"))
             }
-            _ => Ok((lines, clean)),
+            _ => Ok((lines, format, clean)),
         }
     }
 
@@ -237,6 +248,16 @@ impl Args {
     }
 }
 
+/// The columns of a table. The ids of the corpus are not known before it is written.
+const COLUMNS: [table::Column; 6] = [
+    ("item", FieldKind::Text),
+    ("document", FieldKind::Text),
+    ("containment", FieldKind::Real),
+    ("similarity", FieldKind::Real),
+    ("begin", FieldKind::Number),
+    ("end", FieldKind::Number),
+];
+
 /// The refusal of a fingerprint.
 fn no_text() -> Refusal {
     Refusal::record("has no text to compare")
@@ -245,6 +266,8 @@ fn no_text() -> Refusal {
 /// The items found so far.
 struct Found<'a> {
     args: &'a Args,
+    /// Whether numbers have all their digits.
+    is_table: bool,
     /// The ids of the items.
     items: Vec<IdBuf>,
     /// For each item the document that has most of it.
@@ -310,9 +333,11 @@ impl Found<'_> {
             return write_object(out, &object);
         }
         let (item, id) = (Column::of(item), Column::of(id));
-        writeln!(
-            out,
-            "{item}\t{id}\t{containment:.4}\t{similarity:.4}\t{begin}\t{end}"
-        )
+        write!(out, "{item}\t{id}\t")?;
+        match self.is_table {
+            true => write!(out, "{containment:?}\t{similarity:?}")?,
+            false => write!(out, "{containment:.4}\t{similarity:.4}")?,
+        }
+        writeln!(out, "\t{begin}\t{end}")
     }
 }

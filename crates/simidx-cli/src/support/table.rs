@@ -48,10 +48,7 @@ impl TableArgs {
         let Some(path) = self.path() else {
             return run(None);
         };
-        let Some(format) = TableFormat::of(path) else {
-            let message = format!("a table ends in {TABLE_ENDINGS}");
-            return Err(Failure::new(message).about(path.display()));
-        };
+        let format = TableFormat::named(path)?;
         let output = Output::outside(path, self.force, &inputs()?)?;
         let run = |out: &mut (dyn Write + Send)| run(Some(Sheet(out, format, true)));
         output.write(|out| compressed(path, out, run))
@@ -68,6 +65,17 @@ pub(crate) enum TableFormat {
 }
 
 impl TableFormat {
+    /// The format that the name of a file says.
+    ///
+    /// # Errors
+    /// It says none that the program can write there.
+    pub(crate) fn named(path: &Path) -> Result<Self, Failure> {
+        Self::of(path).ok_or_else(|| {
+            let message = format!("a table ends in {TABLE_ENDINGS}");
+            Failure::new(message).about(path.display())
+        })
+    }
+
     /// The format that the name of a file says, if the program can write it there.
     pub(crate) fn of(path: &Path) -> Option<Self> {
         Some(match &*ending(path) {

@@ -1,4 +1,4 @@
-//! Tables: `-o` of `pairs`, `clusters` and `join`, and `dedup --report`, in every format.
+//! Tables: `-o` of `pairs`, `clusters`, `join` and `contamination`, and `dedup --report`, in every format.
 
 use serde_json::Value;
 
@@ -103,7 +103,7 @@ mod parquet {
 }
 
 /// Commands, and the columns of their tables. A star marks numbers, and a hash real numbers.
-const TABLES: [(&str, &str); 19] = [
+const TABLES: [(&str, &str); 20] = [
     ("pairs f.simidx -o", "a_fingerprint b_fingerprint distance*"),
     ("pairs a.hex -o", "a_fingerprint b_fingerprint distance*"),
     ("pairs x.simidx --by id -o", "a_id b_id distance*"),
@@ -158,6 +158,10 @@ const TABLES: [(&str, &str); 19] = [
     (
         "join x.simidx b.jsonl --similarity 0.6 -o",
         "query_id id estimate# query_row*",
+    ),
+    (
+        "contamination d.jsonl b.jsonl -q -o",
+        "item document containment# similarity# begin* end*",
     ),
 ];
 
