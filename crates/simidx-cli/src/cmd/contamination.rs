@@ -124,7 +124,7 @@ pub(crate) fn run(args: &Args, mode: ProgressMode) -> Answer {
         Some(path) => args.originals(path)?,
         None => Vec::new(),
     };
-    let (items, search) = args.items(&pipeline, mode)?;
+    let (items, search) = args.items(&pipeline, mode).map_err(with_item_field)?;
     let mut found = Found {
         args,
         is_table: format.is_some(),
@@ -257,6 +257,14 @@ const COLUMNS: [table::Column; 6] = [
     ("begin", FieldKind::Number),
     ("end", FieldKind::Number),
 ];
+
+/// The failure to read items, with the option that names their field.
+fn with_item_field(failure: Failure) -> Failure {
+    match failure.to_string().split_once("choose with --text-field") {
+        Some((message, _)) => Failure::new(format!("{message}choose with --item-field")),
+        None => failure,
+    }
+}
 
 /// The refusal of a fingerprint.
 fn no_text() -> Refusal {

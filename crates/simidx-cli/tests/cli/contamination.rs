@@ -153,6 +153,13 @@ fn the_test_set_has_fields_of_its_own() {
     assert_eq!(table(&ran)[0][..3], ["7", "d1", "1.0000"]);
     let ran = run(&fields[..2]).done();
     assert_eq!(table(&ran)[0][..2], ["0", "d1"]);
+    let message = "t.csv:1: has no column \"text\" or \"fingerprint\"; it has: question, answer, nr; choose with --item-field";
+    run(&[]).refused(message);
+    sandbox.write("q.jsonl", "{\"question\":\"which\"}\n");
+    let message = "q.jsonl:1: neither \"text\" nor \"fingerprint\"; it has: question; choose with --item-field";
+    sandbox
+        .run(&["contamination", "q.jsonl", "c.jsonl"])
+        .refused(message);
     // Only --input says that a file has lines; the test set is recognised by its name.
     sandbox.write(
         "c.txt",
