@@ -12,7 +12,7 @@ use simidx_text::contained::{Contained, ContainedOptions, ContainedSearch};
 
 use crate::cmd::Answer;
 use crate::support::failure::Failure;
-use crate::support::inputs::{InputArgs, InputFiles};
+use crate::support::inputs::{InputArgs, InputFiles, OnError};
 use crate::support::messages::{counted, is_quiet, say};
 use crate::support::options::{ThreadArgs, heading};
 use crate::support::originals::{Copier, check_name, open_all};
@@ -77,7 +77,8 @@ pub(crate) struct Args {
     /// also with .gz or .zst, or in .parquet
     #[arg(short, long, value_name = "OUT", conflicts_with = "json")]
     output: Option<PathBuf>,
-    /// File to copy the documents to in which no item stands, unchanged and in their order; .gz or .zst compresses it
+    /// File to copy the documents to in which no item stands, and the records that --on-error skip passes over, unchanged and in
+    /// their order; .gz or .zst compresses it
     #[arg(long, value_name = "FILE")]
     clean: Option<PathBuf>,
     /// Replace an existing output, and an existing clean file; an input is never replaced
@@ -124,6 +125,10 @@ pub(crate) fn run(args: &Args, mode: ProgressMode) -> Answer {
         Some(path) => args.originals(path)?,
         None => Vec::new(),
     };
+    let mut input = args.input.clone();
+    if args.clean.is_some() && input.on_error == OnError::Skip {
+        input.on_error = OnError::Keep;
+    }
     let (items, search) = args.items(&pipeline, mode).map_err(with_item_field)?;
     let mut found = Found {
         args,
@@ -141,9 +146,9 @@ pub(crate) fn run(args: &Args, mode: ProgressMode) -> Answer {
             found.take(record, &mut out)
         });
         match args.clean {
-            None => read(&args.input, &pipeline, reading, &mut each)?,
+            None => read(&input, &pipeline, reading, &mut each)?,
             Some(_) => {
-                let pass = (&args.input, Width::W64);
+                let pass = (&input, Width::W64);
                 read_originals(pass, &pipeline, &originals, reading, &mut each)?
             }
         };
@@ -165,8 +170,7 @@ pub(crate) fn run(args: &Args, mode: ProgressMode) -> Answer {
         together.write(&clean, |out| copier.copy(&originals, path, out))?;
         let (_, lost) = copier.finish();
         if lost > 0 {
-            let records = counted(lost, "skipped record");
-            say(format_args!("{records} cannot be copied"));
+            say(format_args!("{lost} of them cannot be copied"));
         }
     }
     together.appear()?;

@@ -180,7 +180,11 @@ impl Diagnostics {
         if self.on_error == OnError::Stop {
             return Err(error.into());
         }
-        name(&mut self.skipped, "skipped", &error);
+        let what = match self.on_error {
+            OnError::Keep => "not judged",
+            _ => "skipped",
+        };
+        name(&mut self.skipped, what, &error);
         Ok(())
     }
 
@@ -234,7 +238,10 @@ impl Diagnostics {
         }
         if self.skipped > 0 {
             let records = counted(self.skipped, "record");
-            say(format_args!("skipped {records}"));
+            match self.on_error {
+                OnError::Keep => say(format_args!("{records} not judged")),
+                _ => say(format_args!("skipped {records}")),
+            }
         }
     }
 }

@@ -300,7 +300,7 @@ fn what_cannot_be_is_refused() {
     // Nothing of this is left.
     let names = ["bad.jsonl", "c.csv", "c.jsonl", "prints.hex", "t.jsonl"];
     assert_eq!(sandbox.names(), names);
-    // A record that is skipped is copied as it is.
+    // A record that cannot be judged is copied as it is.
     let skip = [
         "bad.jsonl",
         "--on-error",
@@ -312,7 +312,8 @@ fn what_cannot_be_is_refused() {
     let ran = run(&sandbox, &skip);
     assert_eq!(table(&ran).len(), 4);
     assert!(
-        ran.stderr.ends_with("simidx: skipped 1 record\n"),
+        ran.stderr.starts_with("simidx: not judged: bad.jsonl:8: ")
+            && ran.stderr.ends_with("simidx: 1 record not judged\n"),
         "{ran:?}"
     );
     assert!(sandbox.read("x.jsonl").ends_with(b"\n{\"text\":\n"));
@@ -322,7 +323,7 @@ fn what_cannot_be_is_refused() {
     let ran = run(&sandbox, &skip);
     assert!(
         ran.stderr
-            .ends_with("simidx: skipped 2 records\nsimidx: 1 skipped record cannot be copied\n"),
+            .ends_with("simidx: 2 records not judged\nsimidx: 1 of them cannot be copied\n"),
         "{ran:?}"
     );
     assert_eq!(sandbox.read("x.csv"), b"id,text\n1,a b\n2\n");

@@ -29,6 +29,11 @@ fn they_are_kept_unless_they_are_to_be_dropped() {
             (&json!(4), &json!(2))
         );
         assert_eq!(String::from_utf8(sandbox.read("kept")).unwrap(), kept);
+        let words = match action {
+            "drop" => "simidx: skipped 3 records\n",
+            _ => "simidx: 3 records not judged\n",
+        };
+        assert!(ran.stderr.contains(words), "{ran:?}");
         assert_eq!(sandbox.read("r"), b"2\t0\t1\tinput\t0\n5\t0\t2\tinput\t0\n");
     }
     let ran = sandbox.run(&["dedup", "a.hex", "-o", "kept", "--on-error", "no"]);
