@@ -131,7 +131,10 @@ impl Outputs {
             Some(path) => check_name(path, originals),
             None => {
                 let mut parts = originals.chunks(1).zip(&self.kept);
-                parts.try_for_each(|(original, (path, _))| check_name(path, original))
+                let check = |(original, (path, _)): (&[_], &(PathBuf, _))| {
+                    check_name(path, original).map_err(of_input)
+                };
+                parts.try_for_each(check)
             }
         }
     }
@@ -269,6 +272,16 @@ fn shard_names(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
         names.push(name);
     }
     Ok(names)
+}
+
+/// The failure of a name that an output has from its input, with what helps there.
+fn of_input(failure: Failure) -> Failure {
+    match failure.to_string().split_once("name it .gz") {
+        Some((message, _)) => Failure::new(format!(
+            "{message}compress the input by gzip or zstd, or name one output with -o"
+        )),
+        None => failure,
+    }
 }
 
 /// The failure to write records, with the option that helps if they have the new fields already.

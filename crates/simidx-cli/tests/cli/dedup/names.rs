@@ -8,6 +8,7 @@ fn a_name_that_says_something_else_is_refused() {
     let sandbox = Sandbox::new();
     sandbox.write("a.jsonl", "{\"text\":\"one\"}\n");
     sandbox.write("a.hex", hex(&[1]));
+    sandbox.write("a.jsonl.xz", "{\"text\":\"one\"}\n");
     sandbox.write("a.txt.gz", gzip(b"one\n"));
     sandbox.write("a.parquet", parquet("{\"text\":\"one\"}\n", &["text"]));
     let before = sandbox.names();
@@ -35,6 +36,10 @@ fn a_name_that_says_something_else_is_refused() {
         (
             "a.txt.gz --input lines -o kept.txt.xz",
             "kept.txt.xz: .xz cannot be written; name it .gz, .zst or without compression",
+        ),
+        (
+            "a.jsonl.xz --output-dir out",
+            "out/a.jsonl.xz: .xz cannot be written; compress the input by gzip or zstd, or name one output with -o",
         ),
         (
             "a.parquet -o kept.parquet.gz",
