@@ -37,7 +37,7 @@ impl ReportFormat {
             Some(_) => TableFormat::of(path).map(ReportFormat::Table),
         };
         format.ok_or_else(|| {
-            let message = format!("a report ends in .html, {TABLE_ENDINGS}, not in .{own}");
+            let message = format!("a report ends in .html, {TABLE_ENDINGS}");
             Failure::new(message).about(path.display())
         })
     }

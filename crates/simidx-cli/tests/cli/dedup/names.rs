@@ -47,11 +47,15 @@ fn a_name_that_says_something_else_is_refused() {
         ),
         (
             "a.hex -o kept --report r.arrow",
-            "r.arrow: a report ends in .html, .tsv, .csv, .jsonl, each also with .gz or .zst, or .parquet, not in .arrow",
+            "r.arrow: a report ends in .html, .tsv, .csv, .jsonl, each also with .gz or .zst, or .parquet",
         ),
         (
             "a.hex -o kept --report r.tsv.xz",
-            "r.tsv.xz: a report ends in .html, .tsv, .csv, .jsonl, each also with .gz or .zst, or .parquet, not in .xz",
+            "r.tsv.xz: a report ends in .html, .tsv, .csv, .jsonl, each also with .gz or .zst, or .parquet",
+        ),
+        (
+            "a.hex -o kept --report r.parquet.gz",
+            "r.parquet.gz: a report ends in .html, .tsv, .csv, .jsonl, each also with .gz or .zst, or .parquet",
         ),
         (
             "a.parquet --dry-run -o kept.csv",
