@@ -30,7 +30,7 @@ use crate::support::table::{Column, Lines, TableArgs, id_kind};
 
 /// The head of `simidx join --help` and of its man page.
 pub(crate) const HELP: &str = "\
-Find all matches of a whole batch of queries in one run.
+Find all matches of a whole batch of queries in one run; exit code 1 if there is none.
 
 The queries are fingerprints, or documents, which are fingerprinted as those of the index were. The output is that of \
 `simidx query`. Large batches are faster this way: one pass over the compressed fingerprints can answer all of them.

@@ -33,7 +33,7 @@ const SHOWN_EVERY: u64 = 1 << 12;
 
 /// The head of `simidx pairs --help` and of its man page.
 pub(crate) const HELP: &str = "\
-Print nearly all pairs of documents with similar texts, or all of fingerprints or records within a distance.
+Print nearly all pairs of similar texts, or all of fingerprints or records within a distance; exit code 1 if there is none.
 
 Documents are compared by their texts: a pair is a line with the ids of two documents, the earlier one first, and their \
 Jaccard similarity. Fingerprints, indexes, and documents with -k, --by, --ids, --sort, --width or a pipeline that makes \

@@ -24,7 +24,7 @@ const PIECE: usize = 64;
 /// The contents and the format of answers; shared by the commands that answer queries.
 #[derive(Debug, Clone, Copy, clap::Args)]
 pub(crate) struct AnswerArgs {
-    /// Print at most N matches for each query: the nearest, of equally near ones the smallest
+    /// Print at most N matches for each query, each with all its ids: the nearest, of equally near ones the smallest
     #[arg(long, value_name = "N", value_parser = count(1..=u64::MAX))]
     pub(crate) limit: Option<u64>,
     /// Print the id of the query as a fifth column, if it has one; the fourth is empty where the index has no ids. JSON has

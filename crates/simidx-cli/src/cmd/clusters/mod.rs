@@ -24,7 +24,7 @@ use printer::{KnownRecords, Printer};
 
 /// The head of `simidx clusters --help` and of its man page.
 pub(crate) const HELP: &str = "\
-Group documents, fingerprints or records into clusters of near-duplicates.
+Group documents, fingerprints or records into clusters of near-duplicates; exit code 1 if there is none.
 
 A cluster is a connected component of pairs. Documents are compared by their texts: each member is a line with the number of \
 the cluster, the id and the similarity to the first member. Fingerprints, indexes, and documents with -k, --ids, --width \
