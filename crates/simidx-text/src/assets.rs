@@ -248,6 +248,9 @@ fn parse_frequencies(name: &str, text: &str) -> Result<Frequencies> {
     for (number, line) in lines(text) {
         let error = |message: String| Err(Error::Asset(format!("{name}:{number}: {message}")));
         let stated = line.strip_prefix("#default ");
+        if line.starts_with("#default\t") {
+            return error("not #default, a space and a number".into());
+        }
         if line.starts_with('#') && stated.is_none() {
             continue;
         }
@@ -387,7 +390,16 @@ mod tests {
         assert_eq!(values, [2.5, 3.0, 9.5]);
         assert_eq!(table("a 1\nb 4\nc 2\nd 3").unwrap().get("e"), 2.0);
         assert_eq!(table("").unwrap().get("e"), 1.0);
-        for bad in ["a", "a\tx", "a -1", "a nan", "a inf", "a 1e300", "\t1"] {
+        for bad in [
+            "a",
+            "a\tx",
+            "a -1",
+            "a nan",
+            "a inf",
+            "a 1e300",
+            "\t1",
+            "#default\t1",
+        ] {
             let error = error(table(bad));
             assert!(error.starts_with("i:1: "), "{error}");
         }
