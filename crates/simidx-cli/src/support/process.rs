@@ -150,8 +150,20 @@ fn unfinished() -> MutexGuard<'static, BTreeSet<PathBuf>> {
 /// The signal handlers cannot be installed.
 pub(crate) fn expect_signals() -> io::Result<()> {
     #[cfg(unix)]
-    expect(&[SIGINT, SIGTERM, SIGHUP])?;
+    match ignores_hangups() {
+        true => expect(&[SIGINT, SIGTERM])?,
+        false => expect(&[SIGINT, SIGTERM, SIGHUP])?,
+    }
     Ok(())
+}
+
+/// Whether SIGHUP is ignored, as `nohup` wants it. Outside Linux this is not known.
+#[cfg(unix)]
+fn ignores_hangups() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    ignored.is_some_and(|mask| mask & (1 << (SIGHUP - 1)) != 0)
 }
 
 /// Starts the thread that waits only for SIGBUS, on Linux. The command handles the other signals itself.

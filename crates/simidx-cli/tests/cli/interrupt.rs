@@ -20,7 +20,16 @@ fn temporary_files(folder: &Path) -> usize {
 
 /// Starts a run that takes a while, and waits until it writes to a folder.
 fn run_that_writes(folder: &Path, place: &Path, args: &[&str]) -> Child {
-    let mut run = Command::new(env!("CARGO_BIN_EXE_simidx"))
+    wait_for_writing(
+        Command::new(env!("CARGO_BIN_EXE_simidx")),
+        folder,
+        place,
+        args,
+    )
+}
+
+fn wait_for_writing(mut program: Command, folder: &Path, place: &Path, args: &[&str]) -> Child {
+    let mut run = program
         .current_dir(folder)
         .args(args)
         .stdout(Stdio::null())
@@ -60,6 +69,31 @@ fn signals_that_end_a_build_take_its_temporary_file_with_it() {
         assert_eq!(temporary_files(folder.path()), 0, "{signal}");
         assert!(!folder.path().join("out.simidx").exists(), "{signal}");
     }
+}
+
+#[test]
+fn a_hangup_that_is_ignored_ends_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let words: Vec<u8> = (0..500_000u64)
+        .flat_map(|word| word.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_le_bytes())
+        .collect();
+    std::fs::write(folder.path().join("in.le"), words).unwrap();
+    // As nohup does it.
+    let mut shell = Command::new("sh");
+    shell.args([
+        "-c",
+        "trap '' HUP; exec \"$0\" \"$@\"",
+        env!("CARGO_BIN_EXE_simidx"),
+    ]);
+    let args = ["build", "in.le", "--tables", "35", "-o", "out.simidx"];
+    let mut build = wait_for_writing(shell, folder.path(), folder.path(), &args);
+    let kill = Command::new("kill")
+        .args(["-HUP", &build.id().to_string()])
+        .status()
+        .unwrap();
+    assert!(kill.success());
+    assert!(build.wait().unwrap().success());
+    assert!(folder.path().join("out.simidx").exists());
 }
 
 #[test]
