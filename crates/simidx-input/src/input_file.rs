@@ -9,7 +9,9 @@ use super::detect::Told;
 use super::fields::Holds;
 use super::files::FilesReader;
 use super::items::Items;
-use super::source::{Source, input_error, io_error, is_folder, is_stdin, open_file, printable};
+use super::source::{
+    Source, input_error, io_error, is_folder, is_stdin, open_file, printable, stdin,
+};
 use super::{Format, ReadOptions, RecordReader, csv, detect, folder, open_parquet, reader, table};
 use crate::{Place, Result};
 
@@ -136,7 +138,7 @@ impl InputFile {
     /// Copies an input that is not a regular file.
     fn make_readable(&mut self, temp_dir: Option<&Path>) -> Result<()> {
         if is_stdin(&self.path) {
-            self.copy = Some(spool(&self.name, io::stdin(), temp_dir)?);
+            self.copy = Some(spool(&self.name, stdin()?, temp_dir)?);
             return Ok(());
         }
         let (name, file) = open_file(&self.path)?;

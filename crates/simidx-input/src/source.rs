@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, BufRead, Cursor, Read};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use encoding_rs::Encoding;
 
@@ -44,7 +44,7 @@ impl Source {
 
     fn open_as(path: &Path, compression: impl FnOnce(&[u8]) -> Compression) -> Result<Self, Error> {
         if is_stdin(path) {
-            return Self::with("-".into(), io::stdin(), None, compression);
+            return Self::with("-".into(), stdin()?, None, compression);
         }
         let (name, file) = open_file(path)?;
         let len = regular_len(&file);
@@ -228,6 +228,15 @@ pub(super) fn file_name(path: &Path) -> String {
 /// Whether the path means standard input.
 pub(super) fn is_stdin(path: &Path) -> bool {
     path.as_os_str() == "-"
+}
+
+/// Returns standard input. Who opens it again would find nothing there.
+pub(super) fn stdin() -> Result<io::Stdin, Error> {
+    static IS_OPEN: AtomicBool = AtomicBool::new(false);
+    match IS_OPEN.swap(true, Ordering::Relaxed) {
+        false => Ok(io::stdin()),
+        true => Err(input_error("-", Place::File, "is named twice")),
+    }
 }
 
 /// Whether the path is a directory.
