@@ -266,14 +266,22 @@ pub(crate) fn about_fingerprints(width: Width, pipeline: &PipelineArgs) -> Optio
 /// Whether the first record is a document; `None` if there are no records. Invalid ones do not count.
 ///
 /// # Errors
-/// An input that cannot be read.
+/// An input that cannot be read, and documents after fingerprints.
 pub(crate) fn are_documents(originals: &[InputFile]) -> Result<Option<bool>, Failure> {
+    let mut found = None;
     for original in originals {
-        if let Some(is_document) = begins_with_document(original.records()?)? {
-            return Ok(Some(is_document));
+        match begins_with_document(original.records()?)? {
+            // A fingerprint after it has no text, which is found when it is read.
+            Some(true) if found.is_none() => return Ok(Some(true)),
+            Some(true) => {
+                let message = "documents and fingerprints are mixed; compare all by -k, or each by themselves";
+                return Err(Failure::new(message).about(original.path().display()));
+            }
+            Some(false) => found = Some(false),
+            None => {}
         }
     }
-    Ok(None)
+    Ok(found)
 }
 
 /// Whether the first record of one input is a document, like [`are_documents`].

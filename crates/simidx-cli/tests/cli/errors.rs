@@ -123,6 +123,30 @@ fn records_that_do_not_suit_the_ids_are_named() {
     let mixed = b"{\"text\":\"a\"}\n{\"fingerprint\":\"1\"}\n";
     let message = "a.jsonl:2: documents and fingerprints are mixed; build them separately";
     build_refuses("a.jsonl", mixed, &[], message);
+    let sandbox = Sandbox::new();
+    sandbox.write("a.hex", b"1\n");
+    sandbox.write("b.jsonl", b"{\"text\":\"a\"}\n");
+    let message =
+        "b.jsonl: documents and fingerprints are mixed; compare all by -k, or each by themselves";
+    for args in [
+        &["pairs", "a.hex", "b.jsonl"][..],
+        &["clusters", "a.hex", "b.jsonl"],
+        &["dedup", "a.hex", "b.jsonl", "--output-dir", "kept"],
+    ] {
+        sandbox.run(args).refused(message);
+    }
+}
+
+#[test]
+fn standard_input_has_one_use() {
+    let sandbox = Sandbox::with_index(("a.hex", b"1\n"), &[]);
+    for args in [
+        &["build", "-", "-", "-o", "y.simidx"][..],
+        &["query", "x.simidx", "--exclude", "-"],
+        &["join", "x.simidx", "-", "--exclude", "-"],
+    ] {
+        sandbox.pipe(args, b"ff\n").refused("-: is named twice");
+    }
 }
 
 #[test]

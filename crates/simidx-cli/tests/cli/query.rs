@@ -84,6 +84,7 @@ fn distances_above_the_width_are_refused_by_every_command() {
         &["bench", "x.simidx", "--count", "1"],
         &["dedup", "docs.jsonl", "-o", "kept"],
         &["compare", "a.hex", "a.hex"],
+        &["report", "x.simidx", "-o", "x.html"],
     ] {
         let with = |k: &str| sandbox.run(&[args, &["-k", k]].concat());
         with("65").refused("-k 65 is more than the 64 bits of a fingerprint");

@@ -41,7 +41,7 @@ impl Clusters {
     /// Any error of the search.
     pub(super) fn find(set: &Set, args: &Args) -> Result<Self, Failure> {
         let mut options = ClusterOptions::default();
-        options.distance = args.distance(set);
+        options.distance = args.distance(set)?;
         options.memory = Some(args.resources.memory_limit());
         options.temp_dir = args.resources.temp_dir.clone();
         let (mut sizes, mut largest, mut largest_size) = (SizeClasses::default(), Vec::new(), 0);

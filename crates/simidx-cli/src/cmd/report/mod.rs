@@ -15,7 +15,9 @@ use crate::cmd::Answer;
 use crate::support::failure::Failure;
 use crate::support::indexes::IndexArgs;
 use crate::support::inputs::{FieldArgs, InputFiles};
-use crate::support::options::{DISTANCES, InputFormat, ResourceArgs, heading, input_format};
+use crate::support::options::{
+    DISTANCES, InputFormat, ResourceArgs, distance_or, heading, input_format,
+};
 use crate::support::output::Output;
 use crate::support::page::{self, POLICY, cut, document, plural};
 use crate::support::progress::ProgressMode;
@@ -103,7 +105,7 @@ fn page(set: &Set, args: &Args, mode: ProgressMode) -> Result<String, Failure> {
         let message = "the index has no ids, by which --texts are found; build it with --ids";
         return Err(Failure::new(message));
     }
-    let distance = args.distance(set);
+    let distance = args.distance(set)?;
     let spinner = mode.spinner("finding pairs");
     let pairs = Pairs::find(set, args)?;
     spinner.set_message("finding clusters");
@@ -150,8 +152,12 @@ fn page(set: &Set, args: &Args, mode: ProgressMode) -> Result<String, Failure> {
 }
 
 impl Args {
-    fn distance(&self, set: &Set) -> u32 {
-        let distance = self.max_distance.unwrap_or(set.max_distance());
-        distance.min(set.width().bits())
+    fn distance(&self, set: &Set) -> Result<u32, Failure> {
+        let width = set.width();
+        distance_or(
+            self.max_distance,
+            width,
+            set.max_distance().min(width.bits()),
+        )
     }
 }

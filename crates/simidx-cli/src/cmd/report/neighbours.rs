@@ -46,7 +46,7 @@ pub(super) fn section(set: &Set, args: &Args) -> Result<Markup, Failure> {
                 .fold(*nearest, u32::min);
         });
     }
-    let distance = args.distance(set);
+    let distance = args.distance(set)?;
     let mut found = Differences::new(distance, 0, args.seed);
     // A single fingerprint has no neighbour.
     for &(own, nearest) in nearest.iter().filter(|(_, nearest)| *nearest < u32::MAX) {

@@ -26,7 +26,7 @@ impl Pairs {
     /// # Errors
     /// Any error of the search.
     pub(super) fn find(set: &Set, args: &Args) -> Result<Self, Failure> {
-        let distance = args.distance(set);
+        let distance = args.distance(set)?;
         let mut options = PairOptions::default();
         options.distance = distance.saturating_add(BEYOND).min(set.width().bits());
         options.max_pairs = Some(args.max_pairs);
