@@ -108,11 +108,6 @@ impl Args {
 
     /// Returns the two documents, files first.
     fn documents(&self) -> Result<[Document; 2], Failure> {
-        if self.files.iter().filter(|file| is_stdin(file)).count() > 1 {
-            return Err(Failure::new(
-                "standard input can be only one of the two documents",
-            ));
-        }
         let count = self.files.len() + self.texts.len();
         if count != 2 {
             let message = format!("compare takes two documents, not {count}; see --help");
@@ -134,14 +129,10 @@ impl Args {
     }
 }
 
-fn is_stdin(path: &Path) -> bool {
-    path == Path::new("-")
-}
-
 /// Reads the document in a file or on standard input.
 fn read(path: &Path, encoding: TextEncoding) -> Result<Document, Failure> {
     let name = path.display().to_string();
-    if !is_stdin(path) && path.is_dir() {
+    if path != Path::new("-") && path.is_dir() {
         return Err(Failure::new("is a directory; name a file").about(name));
     }
     let Decoded { text, has_faults } = simidx_input::read_document(path, encoding)?;

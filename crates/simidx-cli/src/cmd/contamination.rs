@@ -185,16 +185,14 @@ pub(crate) fn run(args: &Args, mode: ProgressMode) -> Answer {
 impl Args {
     /// Where the lines go, if they are a table its format, and where the clean corpus goes, checked before anything is read.
     fn outputs(&self) -> Result<(Output, Option<TableFormat>, Option<Output>), Failure> {
-        let is_stdin = |path: &Path| path == Path::new("-");
-        if is_stdin(&self.tests) && self.input.inputs.iter().any(|path| is_stdin(path)) {
-            let message = "standard input is the test set or the corpus, not both";
-            return Err(Failure::new(message));
-        }
         let mut inputs: InputFiles = self.input.files()?;
         inputs.add(&self.input.inputs);
         inputs.add([&self.tests]);
         let output = |path: &Path| Output::outside(path, self.force, &inputs);
-        let table = self.output.as_deref().filter(|path| !is_stdin(path));
+        let table = self
+            .output
+            .as_deref()
+            .filter(|path| *path != Path::new("-"));
         let format = table.map(TableFormat::named).transpose()?;
         let lines = self.output.as_deref().map_or(Ok(Output::Stdout), output)?;
         let clean = self.clean.as_deref().map(output).transpose()?;

@@ -298,10 +298,6 @@ fn what_is_no_pair_of_documents_is_refused() {
         sandbox.pipe(&args, b"ab\0").refused(message);
     };
     refused(&["a.txt"], "compare takes two documents, not 1; see --help");
-    refused(
-        &["-", "-"],
-        "standard input can be only one of the two documents",
-    );
     refused(&["a.txt", "-"], "-: holds binary data");
     refused(&["a.txt", "b.bin"], "b.bin: holds binary data");
     refused(&["a.txt", "."], ".: is a directory; name a file");

@@ -252,10 +252,6 @@ fn what_cannot_be_is_refused() {
         &["none.jsonl"],
         "none.jsonl: No such file or directory (os error 2)",
     );
-    let both = ["contamination", "-", "-"];
-    sandbox
-        .run(&both)
-        .refused("standard input is the test set or the corpus, not both");
     let idle = "runs of words are compared, not fingerprints: of the pipeline only --html counts";
     refused(&["c.jsonl", "--pipeline", "short"], idle);
     refused(&["c.jsonl", "--width", "32"], idle);

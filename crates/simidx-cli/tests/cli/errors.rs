@@ -140,12 +140,15 @@ fn records_that_do_not_suit_the_ids_are_named() {
 #[test]
 fn standard_input_has_one_use() {
     let sandbox = Sandbox::with_index(("a.hex", b"1\n"), &[]);
-    for args in [
-        &["build", "-", "-", "-o", "y.simidx"][..],
-        &["query", "x.simidx", "--exclude", "-"],
-        &["join", "x.simidx", "-", "--exclude", "-"],
+    for (args, input) in [
+        (&["build", "-", "-", "-o", "y.simidx"][..], "ff\n"),
+        (&["query", "x.simidx", "--exclude", "-"], "ff\n"),
+        (&["join", "x.simidx", "-", "--exclude", "-"], "ff\n"),
+        (&["compare", "-", "-"], "a\n"),
+        (&["contamination", "-", "-"], "{\"text\":\"a\"}\n"),
     ] {
-        sandbox.pipe(args, b"ff\n").refused("-: is named twice");
+        let ran = sandbox.pipe(args, input.as_bytes());
+        ran.refused("-: is named twice");
     }
 }
 
