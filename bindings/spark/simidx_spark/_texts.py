@@ -56,6 +56,9 @@ def register(session: SparkSession, *, pipeline: str | Pipeline = "web", width: 
             return None
         if width == 128:
             a, b = int.from_bytes(a, "big"), int.from_bytes(b, "big")
+        elif width == 64 and -(1 << 31) <= min(a, b) < 0 <= max(a, b) < 1 << 31:
+            # The types are not known here, and these would differ in all of the upper bits.
+            raise InputError("for fingerprints of 32 bits register the functions with width=32")
         return ((int(a) ^ int(b)) & ((1 << width) - 1)).bit_count()
 
     arrow_udf = getattr(F, "arrow_udf", None)

@@ -9,6 +9,7 @@ from typing import Any, cast
 import numpy as np
 import pyarrow as pa
 import pytest
+from pyspark.errors import PythonException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
@@ -178,3 +179,9 @@ def test_functions_of_sql(spark: SparkSession, width: int) -> None:
         "select simidx_distance(a.f, b.f) d from sql_prints a join sql_prints b on a.id = 1 order by b.id"
     )
     assert [row["d"] for row in apart.collect()] == [0, (first ^ second).bit_count(), None, None]
+    numbers = spark.sql("select simidx_distance(-1, 0) d")
+    if hasattr(F, "arrow_udf") or width == 32:
+        assert numbers.collect()[0]["d"] == 32
+    elif width == 64:
+        with pytest.raises(PythonException, match="width=32"):
+            numbers.collect()
