@@ -213,13 +213,13 @@ impl<'de> Visitor<'de> for Node<'_, '_> {
         Ok(())
     }
 
-    /// A list that is null counts as present.
+    /// A list that is null counts as present, and so do the fields of an element that is null.
     fn visit_unit<E>(mut self) -> Result<(), E> {
-        let to_list = |path: &&Path<'_>| path.in_element().is_some();
-        for path in self.paths.iter().filter(to_list) {
+        for path in self.paths {
             match path.in_list {
                 true => self.found[path.slot].be_there(),
-                false => self.found[path.slot].set(Value::Null),
+                false if path.in_element().is_some() => self.found[path.slot].set(Value::Null),
+                false => {}
             }
         }
         self.end(Value::Null);
