@@ -160,7 +160,9 @@ impl<'a> Copier<'a> {
             self.copy_plain(originals, &mut members)?;
             return Ok(members.finish()?);
         }
-        compressed(path, out, |out| self.copy_plain(originals, out))
+        compressed(path, out, |out| {
+            self.copy_plain(originals, &mut Unflushed(out))
+        })
     }
 
     fn copy_plain(
@@ -187,6 +189,19 @@ impl<'a> Copier<'a> {
     pub(crate) fn finish(self) -> (u64, u64) {
         self.bar.finish();
         (self.records, self.lost)
+    }
+}
+
+/// An output that is flushed at its end only: archives flush each record.
+struct Unflushed<'a>(&'a mut (dyn Write + Send));
+
+impl Write for Unflushed<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 
