@@ -86,7 +86,7 @@ pub(super) fn read_manifest(folder: &Path) -> Result<Manifest, Failure> {
     }
 }
 
-/// Checks that no output is the folder of `--update` or in it, where the next run would refuse it.
+/// Checks that no output is the folder of `--update` or in it, where the next run would refuse it, or holds it.
 ///
 /// # Errors
 /// The first that is.
@@ -104,10 +104,13 @@ pub(super) fn check_outside(folder: &Path, outputs: &[&Option<PathBuf>]) -> Resu
     let folder = place(folder)?;
     let outputs = outputs.iter().copied().flatten();
     for output in outputs.filter(|path| path.as_os_str() != "-") {
-        if place(output)?.starts_with(&folder) {
-            let message = "is in the folder of --update, which has only index files";
-            return Err(Failure::new(message).about(output.display()));
-        }
+        let place = place(output)?;
+        let message = match (place.starts_with(&folder), folder.starts_with(&place)) {
+            (true, _) => "is in the folder of --update, which has only index files",
+            (_, true) => "would hold the folder of --update; name another",
+            _ => continue,
+        };
+        return Err(Failure::new(message).about(output.display()));
     }
     Ok(())
 }

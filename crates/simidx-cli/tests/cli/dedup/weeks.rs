@@ -237,6 +237,12 @@ fn what_would_not_be_exact_is_refused() {
             "is in the folder of --update",
         );
     }
+    let run = ["dedup", "week1.jsonl", "--against", "new/seen", "--update"];
+    let output = ["--output-dir", "new"];
+    assert_refused(
+        sandbox.run(&[&run[..], &output].concat()),
+        "new: would hold the folder of --update",
+    );
     update("week1.jsonl", "week0.jsonl", "--update adds to a folder");
     let build = ["build", "week0.jsonl", "-o", "plain.simidx"];
     sandbox.run(&build).done();
