@@ -274,7 +274,7 @@ pub(crate) fn are_documents(originals: &[InputFile]) -> Result<Option<bool>, Fai
             // A fingerprint after it has no text, which is found when it is read.
             Some(true) if found.is_none() => return Ok(Some(true)),
             Some(true) => {
-                let message = "documents and fingerprints are mixed; compare all by -k, or each by themselves";
+                let message = "documents and fingerprints are mixed; compare them separately";
                 return Err(Failure::new(message).about(original.path().display()));
             }
             Some(false) => found = Some(false),

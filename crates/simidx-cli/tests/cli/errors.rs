@@ -126,8 +126,7 @@ fn records_that_do_not_suit_the_ids_are_named() {
     let sandbox = Sandbox::new();
     sandbox.write("a.hex", b"1\n");
     sandbox.write("b.jsonl", b"{\"text\":\"a\"}\n");
-    let message =
-        "b.jsonl: documents and fingerprints are mixed; compare all by -k, or each by themselves";
+    let message = "b.jsonl: documents and fingerprints are mixed; compare them separately";
     for args in [
         &["pairs", "a.hex", "b.jsonl"][..],
         &["clusters", "a.hex", "b.jsonl"],
@@ -148,7 +147,7 @@ fn standard_input_has_one_use() {
         (&["contamination", "-", "-"], "{\"text\":\"a\"}\n"),
     ] {
         let ran = sandbox.pipe(args, input.as_bytes());
-        ran.refused("-: is named twice");
+        ran.refused("-: standard input has two uses");
     }
 }
 
