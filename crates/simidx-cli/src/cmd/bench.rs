@@ -63,7 +63,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     queries: Option<PathBuf>,
     /// Format of --queries [default: by the extension, else by the first bytes; numbers that may be hex or dec are hex]
-    #[arg(long, value_parser = input_format(), value_name = "FORMAT", help_heading = heading::INPUT)]
+    #[arg(long, value_parser = input_format(), value_name = "FORMAT", requires = "queries", help_heading = heading::INPUT)]
     input: Option<InputFormat>,
     /// Largest distance [default: the one that the index was built for; the smallest of several]
     #[arg(short = 'k', long, value_name = "K", value_parser = count(DISTANCES))]

@@ -43,7 +43,7 @@ pub(crate) struct Args {
     ])]
     text: Option<String>,
     /// List the features of --text with their weights, in the order in which they occur
-    #[arg(long, requires = "text")]
+    #[arg(long, requires = "text", conflicts_with = "inputs")]
     show_features: bool,
     /// How fingerprints are printed
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Notation::Hex)]

@@ -447,6 +447,8 @@ fn arguments_that_make_no_sense_are_a_usage_error() {
         &["query", "x.simidx", "--documents", "d", "--text", "a"],
         &["query", "x.simidx", "1", "-k", "few"],
         &["bench", "x.simidx", "--queries", "q", "--count", "3"],
+        &["bench", "x.simidx", "--input", "hex"],
+        &["fingerprint", "d.jsonl", "--show-features"],
         &["info"],
     ] {
         let ran = sandbox.run(args);
