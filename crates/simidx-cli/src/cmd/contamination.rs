@@ -15,7 +15,7 @@ use crate::support::failure::Failure;
 use crate::support::inputs::{InputArgs, InputFiles, OnError};
 use crate::support::messages::{counted, is_quiet, say};
 use crate::support::options::{ThreadArgs, heading};
-use crate::support::originals::{Copier, check_name, open_all};
+use crate::support::originals::{Copier, OTHER_NAME, check_name, open_all};
 use crate::support::output::{Column, Output, Together, compressed, id_to_json, write_object};
 use crate::support::progress::ProgressMode;
 use crate::support::records::{Each, Fingerprinted, Refusal, Wanted, read, read_originals};
@@ -212,7 +212,7 @@ impl Args {
         let options = self.input.fields.options(Width::W64);
         let corpus = (&self.input, &self.input.paths()?[..]);
         let originals = open_all(corpus, &options, None, Some("clean it by itself"))?;
-        check_name(clean, &originals)?;
+        check_name(clean, &originals, OTHER_NAME)?;
         Ok(originals)
     }
 

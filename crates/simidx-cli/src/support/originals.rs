@@ -68,11 +68,15 @@ pub(crate) fn said(path: &Path) -> Option<&'static str> {
     OTHER_ENDINGS.into_iter().find(|other| *other == ending)
 }
 
+/// What helps if the name of an output says a compression that is not written.
+pub(crate) const OTHER_NAME: &str = "name it .gz, .zst or without compression";
+
 /// Refuses a name of an output that says something else than the format of the inputs, in which their records are written.
+/// `way_out` is what helps if it says a compression that is not written.
 ///
 /// # Errors
 /// It does; the failure says how to name the output.
-pub(crate) fn check_name(path: &Path, inputs: &[InputFile]) -> Result<(), Failure> {
+pub(crate) fn check_name(path: &Path, inputs: &[InputFile], way_out: &str) -> Result<(), Failure> {
     let refuse = |message: String| Err(Failure::new(message).about(path.display()));
     if path == Path::new("-") {
         return Ok(());
@@ -82,9 +86,7 @@ pub(crate) fn check_name(path: &Path, inputs: &[InputFile]) -> Result<(), Failur
     };
     let own = ending(path);
     if OTHER_COMPRESSION.contains(&own.as_str()) {
-        return refuse(format!(
-            ".{own} cannot be written; name it .gz, .zst or without compression"
-        ));
+        return refuse(format!(".{own} cannot be written; {way_out}"));
     }
     let written = first.format().name();
     if written == "parquet" && is_compressed(path) {

@@ -15,7 +15,7 @@ use super::update::Update;
 use super::{Args, Job};
 use crate::support::failure::{Failure, into_io};
 use crate::support::inputs::{InputFiles, OnError, folder};
-use crate::support::originals::{Copier, check_name};
+use crate::support::originals::{Copier, OTHER_NAME, check_name};
 use crate::support::output::{Output, Together, compressed};
 use crate::support::page::grouped;
 
@@ -128,13 +128,11 @@ impl Outputs {
             return Err(Failure::new(message).about(original.path().display()));
         }
         match &args.output {
-            Some(path) => check_name(path, originals),
+            Some(path) => check_name(path, originals, OTHER_NAME),
             None => {
                 let mut parts = originals.chunks(1).zip(&self.kept);
-                let check = |(original, (path, _)): (&[_], &(PathBuf, _))| {
-                    check_name(path, original).map_err(of_input)
-                };
-                parts.try_for_each(check)
+                let way_out = "compress the input by gzip or zstd, or name one output with -o";
+                parts.try_for_each(|(original, (path, _))| check_name(path, original, way_out))
             }
         }
     }
@@ -272,16 +270,6 @@ fn shard_names(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
         names.push(name);
     }
     Ok(names)
-}
-
-/// The failure of a name that an output has from its input, with what helps there.
-fn of_input(failure: Failure) -> Failure {
-    match failure.to_string().split_once("name it .gz") {
-        Some((message, _)) => Failure::new(format!(
-            "{message}compress the input by gzip or zstd, or name one output with -o"
-        )),
-        None => failure,
-    }
 }
 
 /// The failure to write records, with the option that helps if they have the new fields already.
