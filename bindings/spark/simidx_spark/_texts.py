@@ -18,6 +18,9 @@ from simidx_spark.distributed._texts import as_pipeline, fingerprints_of
 #: The type of a column of fingerprints, by their bits.
 _TYPES = {32: "int", 64: "bigint", 128: "binary"}
 
+#: Makes functions of columns from functions of Arrow arrays, since Spark 4.1.
+_ARROW_UDF: Any = getattr(F, "arrow_udf", None)
+
 
 def fingerprint(
     df: DataFrame,
@@ -61,10 +64,10 @@ def register(session: SparkSession, *, pipeline: str | Pipeline = "web", width: 
             raise InputError("for fingerprints of 32 bits register the functions with width=32")
         return ((int(a) ^ int(b)) & ((1 << width) - 1)).bit_count()
 
-    arrow_udf = getattr(F, "arrow_udf", None)
+    distance_of = _ARROW_UDF(distances_of, "int") if _ARROW_UDF else F.udf(distance, "int")
     session.udf.register("simidx_fingerprint", _function(made))
     session.udf.register("simidx_has_features", _of_texts(has_features, "boolean"))
-    session.udf.register("simidx_distance", arrow_udf(distances_of, "int") if arrow_udf else F.udf(distance, "int"))
+    session.udf.register("simidx_distance", distance_of)
 
 
 def _function(made: Pipeline) -> Any:
@@ -80,11 +83,9 @@ def _function(made: Pipeline) -> Any:
 
 def _of_texts(function: Callable[[pa.Array], pa.Array], type: str) -> Any:
     """Returns a function of columns, made of one from an array of texts to an array of the same length."""
-    # The type annotations of PySpark lack these.
-    functions: Any = F
-    if hasattr(functions, "arrow_udf"):
-        return functions.arrow_udf(function, type)
-    # Before Spark 4.1 columns are passed as Series of pandas.
+    if _ARROW_UDF:
+        return _ARROW_UDF(function, type)
+    # Other functions get columns as Series of pandas.
     import pandas as pd
 
     def of_series(texts: Any) -> Any:
@@ -93,4 +94,6 @@ def _of_texts(function: Callable[[pa.Array], pa.Array], type: str) -> Any:
 
     # PySpark looks these up, and cannot find what is imported here.
     of_series.__annotations__ = {"texts": pd.Series, "return": pd.Series}
+    # The type annotations of PySpark lack this.
+    functions: Any = F
     return functions.pandas_udf(of_series, type)
