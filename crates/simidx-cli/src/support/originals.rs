@@ -68,11 +68,11 @@ pub(crate) fn said(path: &Path) -> Option<&'static str> {
     OTHER_ENDINGS.into_iter().find(|other| *other == ending)
 }
 
-/// What helps if the name of an output says a compression that is not written.
+/// The way out from a name that says a compression that is not written.
 pub(crate) const OTHER_NAME: &str = "name it .gz, .zst or without compression";
 
 /// Refuses a name of an output that says something else than the format of the inputs, in which their records are written.
-/// `way_out` is what helps if it says a compression that is not written.
+/// `way_out` ends the message about a compression that is not written.
 ///
 /// # Errors
 /// It does; the failure says how to name the output.
