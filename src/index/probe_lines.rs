@@ -24,6 +24,9 @@ pub(super) const LINES_TOGETHER: usize = 512;
 /// faster one by one.
 const LEAST_SPAN_BITS: u32 = 2;
 
+/// With at least this many low bits for each bit that may differ, low bits alone tell nearly all values from the query.
+const LEAST_BITS_FOR_A_DIFFERENCE: u32 = 4;
+
 /// A query for one table.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Ask<'a, F> {
@@ -714,6 +717,10 @@ impl<'a, F: Fingerprint> Target<'a, F> {
     ) -> Result<(), FormatError> {
         let (table, number) = (ask.table, span.place.number);
         let (bytes, bit) = self.low_bits_of(ask, span.ranks())?;
+        let row = (bytes, bit, table.low_bits());
+        if !has_near(row, span.count.into(), (ask.query, self.distance)) {
+            return Ok(());
+        }
         let Some(line) = ask.lines.get(number as usize).map(Line::new) else {
             return Err(table.fault(LineFault::Finer, number));
         };
@@ -721,7 +728,7 @@ impl<'a, F: Fingerprint> Target<'a, F> {
         dispatch(CompareSpan {
             span,
             line,
-            row: (bytes, bit, table.low_bits()),
+            row,
             asked: (ask.query, self.distance),
             owner: ask.owner,
             found,
@@ -822,6 +829,26 @@ impl<F: Fingerprint> Work for LookInto<'_, '_, F> {
         findings.stats.blocks += (lists.runs.len() + lists.spans.len()) as u64;
         target.compare(cpu, lists, findings)
     }
+}
+
+/// Returns whether one of some values can be near a query by its low bits, which are known without its address. The row
+/// has the low bits of the first value at a bit, and a number for each.
+#[inline(always)]
+fn has_near<F: Fingerprint>(
+    (row, mut bit, low_bits): (&[u8], usize, u32),
+    count: usize,
+    (query, most): (F, u32),
+) -> bool {
+    if low_bits < LEAST_BITS_FOR_A_DIFFERENCE * most {
+        return true;
+    }
+    let wanted = query & !shifted(F::MAX, low_bits);
+    let mut has_near = false;
+    for _ in 0..count {
+        has_near |= read_value::<F>(row, bit, low_bits).distance(wanted) <= most;
+        bit += low_bits as usize;
+    }
+    has_near
 }
 
 /// Compares the values of a span. This is its own function because they can be many.
