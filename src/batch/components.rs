@@ -1,7 +1,8 @@
 //! Connected components of values that pairs link.
 
 use super::disjoint_sets::DisjointSets;
-use crate::error::{Error, Result};
+use super::ranks::Ranks;
+use crate::error::Result;
 use crate::fingerprint::{Column, Fingerprint, Fingerprints, by_width};
 
 /// Finds for each value in a pair the least value of its connected component. Returns the values in order and the least
@@ -40,17 +41,9 @@ fn linked<F: Fingerprint>(left: &[F], right: &[F]) -> Result<(Vec<F>, Vec<F>)> {
     F::sort(&mut values);
     values.dedup();
     let mut sets = DisjointSets::new(values.len())?;
-    let missing = || Error::LimitReached {
-        what: "values of pairs",
-        limit: 0,
-    };
+    let ranks = Ranks::new(&values);
     for (&x, &y) in left.iter().zip(right) {
-        let number = |value: F| values.binary_search(&value).map(|n| n as u32);
-        let (x, y) = (
-            number(x).map_err(|_| missing())?,
-            number(y).map_err(|_| missing())?,
-        );
-        sets.join(x, y);
+        sets.join(ranks.rank(x), ranks.rank(y));
     }
     // Values ascend, so the first of a component is its least.
     let mut least_of: Vec<u32> = vec![u32::MAX; values.len()];
@@ -82,25 +75,8 @@ pub fn positions_in<'c>(
 }
 
 fn positions<F: Fingerprint>(ordered: &[F], values: &[F]) -> Vec<Option<usize>> {
-    // The leading bits narrow the search to a few values, most of which share a cache line.
-    let bits = ordered.len().next_power_of_two().trailing_zeros().min(20);
-    let bucket = |value: F| match bits {
-        0 => 0,
-        _ => (value >> (F::WIDTH - bits)).to_u128() as usize,
-    };
-    let mut starts = vec![0u32; (1 << bits) + 1];
-    for &value in ordered {
-        starts[bucket(value) + 1] += 1;
-    }
-    for at in 0..1 << bits {
-        starts[at + 1] += starts[at];
-    }
-    let position = |&value: &F| {
-        let at = bucket(value);
-        let (start, end) = (starts[at] as usize, starts[at + 1] as usize);
-        let found = ordered[start..end].binary_search(&value);
-        found.ok().map(|position| start + position)
-    };
+    let ranks = Ranks::new(ordered);
+    let position = |&value: &F| ranks.find(value).map(|rank| rank as usize);
     values.iter().map(position).collect()
 }
 

@@ -4,6 +4,7 @@ use super::answers::in_rounds;
 use crate::error::Result;
 use crate::fingerprint::{Column, Fingerprint};
 use crate::id::Id;
+use crate::id_kind::IdKind;
 use crate::set::{Set, Typed, at_width};
 use crate::threads::try_map_parts_with;
 use crate::watch::Watch;
@@ -52,7 +53,7 @@ pub struct IdLists {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum IdColumn {
-    /// Number ids; also used if there are no ids.
+    /// Number ids; also used for records without ids.
     Numbers(Vec<u64>),
     /// String ids.
     Strings {
@@ -64,6 +65,17 @@ pub enum IdColumn {
 }
 
 impl IdColumn {
+    /// Creates an empty column of ids of a kind.
+    pub fn new(kind: IdKind) -> Self {
+        match kind {
+            IdKind::String => IdColumn::Strings {
+                ends: Vec::new(),
+                text: String::new(),
+            },
+            _ => IdColumn::Numbers(Vec::new()),
+        }
+    }
+
     /// Number of ids.
     pub fn len(&self) -> usize {
         match self {
@@ -89,22 +101,15 @@ impl IdColumn {
         }
     }
 
-    fn push(&mut self, id: Id<'_>) {
-        if let (IdColumn::Numbers(numbers), Id::String(_)) = (&*self, id)
-            && numbers.is_empty()
-        {
-            *self = IdColumn::Strings {
-                ends: Vec::new(),
-                text: String::new(),
-            };
-        }
+    /// Adds an id of the kind of the column; one of the other kind has no effect.
+    pub fn push(&mut self, id: Id<'_>) {
         match (self, id) {
             (IdColumn::Numbers(numbers), Id::Number(number)) => numbers.push(number),
             (IdColumn::Strings { ends, text }, Id::String(string)) => {
                 text.push_str(string);
                 ends.push(text.len() as u64);
             }
-            // All segments have the same kind of ids.
+            // All segments of a set have the same kind of ids.
             _ => {}
         }
     }
@@ -123,22 +128,20 @@ impl IdColumn {
                 ends.extend(more.iter().map(|end| start + end));
                 text.push_str(&further);
             }
-            (this, more) if this.is_empty() => *this = more,
             _ => {}
         }
     }
 }
 
-impl Default for IdLists {
-    fn default() -> Self {
+impl IdLists {
+    /// Creates lists for no fingerprints, of ids of a kind.
+    pub fn new(kind: IdKind) -> Self {
         IdLists {
             offsets: vec![0],
-            ids: IdColumn::Numbers(Vec::new()),
+            ids: IdColumn::new(kind),
         }
     }
-}
 
-impl IdLists {
     fn append(&mut self, more: Self) {
         let start = self.ids.len() as u64;
         let ends = more.offsets[1..].iter();
@@ -171,7 +174,7 @@ fn id_lists<F: Fingerprint>(
     fingerprints: &[F],
     watch: &Watch,
 ) -> Result<IdLists> {
-    let mut all = IdLists::default();
+    let mut all = IdLists::new(set.id_kind());
     in_rounds(fingerprints, watch, |round| {
         let pieces = try_map_parts_with(round, PIECE, || (), |(), piece| read(set, piece));
         pieces?.into_iter().for_each(|piece| all.append(piece));
@@ -181,7 +184,7 @@ fn id_lists<F: Fingerprint>(
 }
 
 fn read<F: Fingerprint>(set: Typed<'_, F>, fingerprints: &[F]) -> Result<IdLists> {
-    let mut lists = IdLists::default();
+    let mut lists = IdLists::new(set.id_kind());
     for &fingerprint in fingerprints {
         let mut ids = set.ids_of(fingerprint)?;
         while let Some(id) = ids.read()? {

@@ -17,6 +17,7 @@ mod join;
 mod ordered;
 mod pairs;
 mod partition;
+mod ranks;
 #[doc(hidden)]
 pub mod rounds;
 mod row_pairs;

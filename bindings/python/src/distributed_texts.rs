@@ -162,7 +162,7 @@ fn find_in_index(
     }
     let signer = TextSigner::new(similarity);
     let mut fingerprinter = pipeline.fingerprinter(simidx::Width::W64)?;
-    let mut ids = (set.id_kind() != IdKind::None).then(|| records::no_ids(set.id_kind()));
+    let mut ids = (set.id_kind() != IdKind::None).then(|| IdColumn::new(set.id_kind()));
     let (mut rows, mut fingerprints) = (Vec::new(), Fingerprints::new(set.width()));
     let (mut estimates, mut standard_errors) = (Vec::new(), Vec::new());
     for (number, some) in texts.chunks(SKETCHED).enumerate() {
@@ -179,7 +179,7 @@ fn find_in_index(
             rows.push(row as i64);
             fingerprints.push(fingerprint);
             if let (Some(ids), Some(id)) = (&mut ids, &id) {
-                records::push_id(ids, id.as_id());
+                ids.push(id.as_id());
             }
             let bits = search.sketcher().parameters().bits();
             let JaccardEstimate {

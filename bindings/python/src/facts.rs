@@ -13,7 +13,6 @@ use crate::arrow::ArrowColumn;
 use crate::errors::{Class, Failure};
 use crate::input::{self, Expected};
 use crate::opened::Opened;
-use crate::records::no_ids;
 use crate::run::{How, run_apart, run_short};
 use crate::table;
 
@@ -74,17 +73,15 @@ impl Facts {
     }
 
     fn id_lists(&self, fingerprints: &Bound<'_, PyAny>) -> PyResult<Arc<IdLists>> {
-        let mut lists = match &self.source {
-            Source::Answers(ids, _) => return Ok(Arc::clone(ids)),
-            Source::Files(opened) => over(opened, fingerprints, |set, found, watch| {
-                set.ids_of_all(found, watch)
-            })?,
-        };
-        // An empty list still has the kind of the ids.
-        if lists.ids.is_empty() && self.kind() == IdKind::String {
-            lists.ids = no_ids(IdKind::String);
+        match &self.source {
+            Source::Answers(ids, _) => Ok(Arc::clone(ids)),
+            Source::Files(opened) => {
+                let lists = over(opened, fingerprints, |set, found, watch| {
+                    set.ids_of_all(found, watch)
+                });
+                lists.map(Arc::new)
+            }
         }
-        Ok(Arc::new(lists))
     }
 }
 
@@ -138,7 +135,7 @@ impl Facts {
         let (kind, offsets, numbers, ends, text) = fields;
         let kind = IdKind::ALL.into_iter().find(|known| known.name() == kind);
         let kind = kind.ok_or_else(|| Class::Internal.error(py, "ids of no kind"))?;
-        let mut ids = IdLists::default();
+        let mut ids = IdLists::new(kind);
         ids.offsets = offsets;
         ids.ids = match kind {
             IdKind::String => IdColumn::Strings { ends, text },

@@ -3,7 +3,7 @@
 use numpy::IntoPyArray;
 use pyo3::prelude::*;
 use simidx::batch::IdColumn;
-use simidx::{Fingerprints, Id, IdKind, Set};
+use simidx::{Fingerprints, IdKind, Set};
 
 use crate::arrow::ArrowColumn;
 use crate::errors::Failure;
@@ -28,38 +28,14 @@ pub(crate) fn read(set: &Set, watch: &Watch) -> Result<(Fingerprints, Option<IdC
         }
         return Ok((fingerprints, None));
     }
-    let mut ids = no_ids(set.id_kind());
+    let mut ids = IdColumn::new(set.id_kind());
     let mut records = set.records()?;
     while let Some((fingerprint, id)) = records.read()? {
         report(fingerprints.len())?;
         fingerprints.push(fingerprint);
-        push_id(&mut ids, id);
+        ids.push(id);
     }
     Ok((fingerprints, Some(ids)))
-}
-
-/// Creates an empty column of ids of a kind.
-pub(crate) fn no_ids(kind: IdKind) -> IdColumn {
-    match kind {
-        IdKind::String => IdColumn::Strings {
-            ends: Vec::new(),
-            text: String::new(),
-        },
-        _ => IdColumn::Numbers(Vec::new()),
-    }
-}
-
-/// Adds an id to a column of its kind.
-pub(crate) fn push_id(ids: &mut IdColumn, id: Id<'_>) {
-    match (ids, id) {
-        (IdColumn::Numbers(numbers), Id::Number(number)) => numbers.push(number),
-        (IdColumn::Strings { ends, text }, Id::String(id)) => {
-            text.push_str(id);
-            ends.push(text.len() as u64);
-        }
-        // All ids of an index have the same kind.
-        _ => {}
-    }
 }
 
 /// Converts ids to Python: an array of numbers, a column of strings, or `None`.

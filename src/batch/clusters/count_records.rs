@@ -1,6 +1,6 @@
 //! Counts the records of each group by reading their ids, and finds the record with the smallest id in each.
 
-use super::MemoryBudget;
+use super::check_budget;
 use super::groups::{Group, Groups, NONE};
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
@@ -16,11 +16,11 @@ pub(super) fn count<F: Fingerprint>(
     segments: Typed<'_, F>,
     values: &[F],
     groups: &mut Groups,
-    budget: &MemoryBudget,
+    budget: usize,
 ) -> Result<()> {
     let ids_len = groups.groups.len() * size_of::<Option<IdBuf>>();
     let beside = size_of_val(values) + groups.len() + ids_len;
-    budget.check_beside(beside, values.len(), size_of::<u32>())?;
+    check_budget(budget, beside, values.len(), size_of::<u32>())?;
     let beside = beside + values.len() * size_of::<u32>();
     let of_ranks = groups.of_ranks(values.len());
     let mut smallest: Vec<Option<IdBuf>> = vec![None; groups.groups.len()];
@@ -40,7 +40,12 @@ pub(super) fn count<F: Fingerprint>(
         match of_ranks[rank as usize] {
             NONE if count > 1 => {
                 let each_len = size_of::<Group>();
-                budget.check_beside(beside, groups.groups.len() - smallest.len(), each_len)?;
+                check_budget(
+                    budget,
+                    beside,
+                    groups.groups.len() - smallest.len(),
+                    each_len,
+                )?;
                 groups.push_single(rank, count);
             }
             NONE => {}

@@ -2,10 +2,10 @@
 
 use rayon::prelude::*;
 
-use super::ranks::Ranks;
-use super::{ClusterOptions, MemoryBudget};
+use super::{ClusterOptions, check_budget};
 use crate::batch::disjoint_sets::DisjointSets;
 use crate::batch::pairs::link_values;
+use crate::batch::ranks::Ranks;
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 
@@ -39,9 +39,9 @@ impl Groups {
     pub(super) fn of_linked<F: Fingerprint>(
         values: &[F],
         options: &ClusterOptions,
-        budget: &MemoryBudget,
+        budget: usize,
     ) -> Result<Self> {
-        budget.check(values.len(), 3 * F::BYTES + 12)?;
+        check_budget(budget, 0, values.len(), 3 * F::BYTES + 12)?;
         let mut sets = DisjointSets::new(values.len())?;
         let ranks = Ranks::new(values);
         let mut numbers = Vec::new();

@@ -2,7 +2,6 @@
 
 mod count_records;
 mod groups;
-mod ranks;
 
 use std::path::PathBuf;
 
@@ -190,7 +189,7 @@ fn clusters_of<F: Fingerprint>(
     let budget = finder.budget;
     finder.find(visit, &mut |values, groups| match segments.id_kind() {
         IdKind::None => Ok(()),
-        _ => count_records::count(segments, values, groups, &budget),
+        _ => count_records::count(segments, values, groups, budget),
     })
 }
 
@@ -288,18 +287,19 @@ impl ClusterFinder {
 #[derive(Debug)]
 struct Finder<F> {
     options: ClusterOptions,
-    budget: MemoryBudget,
+    /// Bytes of memory for fingerprints and their groups.
+    budget: usize,
     gathered: Gathered<F>,
 }
 
 impl<F: Fingerprint> Finder<F> {
     fn new(options: &ClusterOptions) -> Result<Self> {
-        let budget = MemoryBudget::new(options.memory)?;
+        let budget = MemoryLimit::new(options.memory)?.budget();
         let temp = MemoryLimit::unlimited().temp(options.temp_dir.clone());
         Ok(Finder {
             options: options.clone(),
             budget,
-            gathered: Gathered::new(temp, budget.bytes() / 3),
+            gathered: Gathered::new(temp, budget / 3),
         })
     }
 
@@ -310,8 +310,8 @@ impl<F: Fingerprint> Finder<F> {
         count: &mut dyn FnMut(&[F], &mut Groups) -> Result<()>,
     ) -> Result<ClusterReport> {
         let (options, budget) = (self.options, self.budget);
-        let values = distinct(self.gathered, &budget)?;
-        let mut groups = Groups::of_linked(&values, &options, &budget)?;
+        let values = distinct(self.gathered, budget)?;
+        let mut groups = Groups::of_linked(&values, &options, budget)?;
         count(&values, &mut groups)?;
         groups.select(options.min_size);
         let found = Found {
@@ -324,7 +324,7 @@ impl<F: Fingerprint> Finder<F> {
 }
 
 /// Returns the distinct fingerprints, ascending.
-fn distinct<F: Fingerprint>(gathered: Gathered<F>, budget: &MemoryBudget) -> Result<Vec<F>> {
+fn distinct<F: Fingerprint>(gathered: Gathered<F>, budget: usize) -> Result<Vec<F>> {
     let mut merge = match gathered.finish()? {
         Sorted::Memory(mut values) => {
             values.shrink_to_fit();
@@ -337,7 +337,7 @@ fn distinct<F: Fingerprint>(gathered: Gathered<F>, budget: &MemoryBudget) -> Res
         // A fingerprint may be repeated across rounds.
         let repeated = !values.is_empty() && values.last() == round.first();
         let round = &round[usize::from(repeated)..];
-        budget.check(values.len() + round.len(), 3 * F::BYTES)?;
+        check_budget(budget, 0, values.len() + round.len(), 3 * F::BYTES)?;
         values.extend_from_slice(round);
     }
     Ok(values)
@@ -409,45 +409,19 @@ impl ClusterReport {
     }
 }
 
-/// The memory limit for fingerprints and their groups.
-#[derive(Debug, Clone, Copy)]
-struct MemoryBudget {
-    bytes: usize,
-}
-
-impl MemoryBudget {
-    /// # Errors
-    /// A limit that is too small.
-    fn new(memory: Option<u64>) -> Result<Self> {
-        let bytes = MemoryLimit::new(memory)?.budget();
-        Ok(MemoryBudget { bytes })
+/// Checks that `count` fingerprints fit a budget next to `beside` bytes that are in use, at `each_len` bytes for each with
+/// all its bookkeeping.
+///
+/// # Errors
+/// Too little memory for them.
+fn check_budget(budget: usize, beside: usize, count: usize, each_len: usize) -> Result<()> {
+    let needed = count.saturating_mul(each_len).saturating_add(beside);
+    if needed <= budget {
+        return Ok(());
     }
-
-    fn bytes(self) -> usize {
-        self.bytes
-    }
-
-    /// Checks that `count` fingerprints fit, at `each_len` bytes for each with all its bookkeeping.
-    ///
-    /// # Errors
-    /// Too little memory for them.
-    fn check(self, count: usize, each_len: usize) -> Result<()> {
-        self.check_beside(0, count, each_len)
-    }
-
-    /// [`MemoryBudget::check`], with `beside` bytes already in use.
-    ///
-    /// # Errors
-    /// As for [`MemoryBudget::check`].
-    fn check_beside(self, beside: usize, count: usize, each_len: usize) -> Result<()> {
-        let needed = count.saturating_mul(each_len).saturating_add(beside);
-        if needed <= self.bytes {
-            return Ok(());
-        }
-        Err(Error::Budget {
-            purpose: format!("clustering {count} distinct fingerprints"),
-            needed: needed as u64,
-            given: self.bytes as u64,
-        })
-    }
+    Err(Error::Budget {
+        purpose: format!("clustering {count} distinct fingerprints"),
+        needed: needed as u64,
+        given: budget as u64,
+    })
 }

@@ -4,8 +4,6 @@ use simidx::batch::{Answers, IdLists};
 use simidx::{Id, IdKind, Width};
 use simidx_collection::{Near, Outcome};
 
-use crate::records::{no_ids, push_id};
-
 /// The answers to many queries or additions.
 pub(crate) struct Columns {
     pub(crate) answers: Answers,
@@ -17,11 +15,9 @@ pub(crate) struct Columns {
 
 impl Columns {
     pub(super) fn new(width: Width) -> Self {
-        let mut ids = IdLists::default();
-        ids.ids = no_ids(IdKind::String);
         Columns {
             answers: Answers::new(width),
-            ids,
+            ids: IdLists::new(IdKind::String),
             outcomes: Vec::new(),
         }
     }
@@ -31,7 +27,7 @@ impl Columns {
         for near in found {
             self.answers.push(near.fingerprint, near.distance);
             for id in &near.ids {
-                push_id(&mut self.ids.ids, Id::String(id));
+                self.ids.ids.push(Id::String(id));
             }
             self.ids.offsets.push(self.ids.ids.len() as u64);
         }

@@ -62,6 +62,13 @@ impl<'a, F: Fingerprint> Ranks<'a, F> {
         start + before as u32
     }
 
+    /// Returns the rank of a value, if it is in the list.
+    pub(super) fn find(&self, value: F) -> Option<u32> {
+        let (&first, &last) = (self.values.first()?, self.values.last()?);
+        let rank = (first..=last).contains(&value).then(|| self.rank(value))?;
+        (self.values[rank as usize] == value).then_some(rank)
+    }
+
     #[inline]
     fn entry(&self, value: F) -> usize {
         // A shift by the whole width would overflow.
