@@ -2,8 +2,7 @@
 //! query has to.
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::panic::resume_unwind;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -17,7 +16,6 @@ use crate::fingerprint::Fingerprint;
 use crate::format::PAGE_LEN;
 use crate::memory::will_need;
 use crate::setters;
-use crate::threads::lock;
 use crate::watch::{Stage, Watch};
 
 /// Bytes per task of a thread.
@@ -35,8 +33,8 @@ const CHUNK_LEN: usize = 1 << 20;
 pub struct WarmOptions {
     /// The number of threads, including the calling one. Default 0: as many as the processor runs at a time.
     pub threads: usize,
-    /// Called on the calling thread with the number of warmed bytes, about once for each megabyte that this thread has
-    /// done, and at the end. It may stop the work; completed checks stay valid. Default none.
+    /// Called on the calling thread with the number of warmed bytes, about once for each megabyte of each thread, and at
+    /// the end. It may stop the work; completed checks stay valid. Default none.
     pub watch: Watch,
 }
 
@@ -123,25 +121,6 @@ enum Items<'a, F> {
     Pages(&'a Paged),
 }
 
-/// The counts of a pass, shared by its threads.
-#[derive(Default)]
-struct Counts {
-    blocks: AtomicU64,
-    pages: AtomicU64,
-    bytes: AtomicU64,
-}
-
-/// Tells the other threads to stop if its thread panics.
-struct StopOnPanic<'a>(&'a AtomicBool);
-
-impl Drop for StopOnPanic<'_> {
-    fn drop(&mut self) {
-        if thread::panicking() {
-            self.0.store(true, Ordering::Relaxed);
-        }
-    }
-}
-
 impl<'a, F: Fingerprint> Pass<'a, F> {
     fn new(indexes: &[&'a Index<F>]) -> Self {
         let mut pass = Pass {
@@ -176,89 +155,74 @@ impl<'a, F: Fingerprint> Pass<'a, F> {
         pass
     }
 
-    /// Warms all chunks, or returns the first damage and the number of its segment.
+    /// Warms all chunks, or returns the first damage and the number of its segment. In each round each thread warms one.
     fn run(&self, options: &WarmOptions) -> Result<WarmReport, (usize, Error)> {
         let started = Instant::now();
-        let (counts, next, stop) = (
-            Counts::default(),
-            AtomicUsize::new(0),
-            AtomicBool::new(false),
-        );
-        // Only this thread reports to the watch, and the others may be done before it begins.
-        self.report(&options.watch, &counts)
-            .map_err(|error| (0, error))?;
-        let damage: Mutex<Option<(usize, FormatError)>> = Mutex::new(None);
-        let threads = self.thread_count(options);
-        let ask_for = |number: usize| {
-            if let Some(chunk) = self.chunks.get(number) {
-                will_need(chunk.bytes());
-            }
-        };
-        let work = |watch: Option<&Watch>| {
-            while !stop.load(Ordering::Relaxed) {
-                let number = next.fetch_add(1, Ordering::Relaxed);
-                let Some(chunk) = self.chunks.get(number) else {
-                    break;
-                };
-                if number < threads {
-                    ask_for(number);
-                }
-                ask_for(number + threads);
-                if let Err(error) = chunk.warm(&counts) {
-                    // All earlier chunks have been taken, so the first damage of all is among those found.
-                    stop.store(true, Ordering::Relaxed);
-                    let mut first = lock(&damage);
-                    if first.as_ref().is_none_or(|(other, _)| number < *other) {
-                        *first = Some((number, error));
-                    }
-                }
-                if watch.is_some_and(|watch| self.report(watch, &counts).is_err()) {
-                    stop.store(true, Ordering::Relaxed);
-                }
-            }
-        };
-        thread::scope(|scope| {
-            let _guard = StopOnPanic(&stop);
-            for _ in 1..threads {
-                // If a thread cannot be started, the others do its work.
-                let _ = thread::Builder::new().spawn_scoped(scope, || work(None));
-            }
-            work(Some(&options.watch));
-        });
-        let damage = damage.into_inner().unwrap_or_else(PoisonError::into_inner);
-        if let Some((chunk, error)) = damage {
-            return Err((self.chunks[chunk].segment, error.into()));
-        }
-        if counts.bytes.load(Ordering::Relaxed) < self.total {
-            return Err((0, Error::Interrupted));
-        }
-        // It is too late to stop.
-        let _ = self.report(&options.watch, &counts);
-        Ok(WarmReport {
-            block_count: counts.blocks.into_inner(),
-            page_count: counts.pages.into_inner(),
-            byte_len: counts.bytes.into_inner(),
-            elapsed: started.elapsed(),
-        })
-    }
-
-    fn report(&self, watch: &Watch, counts: &Counts) -> Result<()> {
-        let done = counts.bytes.load(Ordering::Relaxed);
-        watch.report(Stage::Warm, done, self.total)
-    }
-
-    fn thread_count(&self, options: &WarmOptions) -> usize {
-        let wanted = match options.threads {
+        let threads = match options.threads {
             0 => thread::available_parallelism().map_or(1, usize::from),
             threads => threads,
         };
-        wanted.min(self.chunks.len()).max(1)
+        let mut report = WarmReport {
+            block_count: 0,
+            page_count: 0,
+            byte_len: 0,
+            elapsed: Duration::ZERO,
+        };
+        let ask_for = |round: &[Chunk<'_, F>]| {
+            for chunk in round {
+                will_need(chunk.bytes());
+            }
+        };
+        let mut rounds = self.chunks.chunks(threads).peekable();
+        rounds.peek().copied().into_iter().for_each(ask_for);
+        while let Some(round) = rounds.next() {
+            let told = options
+                .watch
+                .report(Stage::Warm, report.byte_len, self.total);
+            told.map_err(|error| (0, error))?;
+            rounds.peek().copied().into_iter().for_each(ask_for);
+            for (chunk, warmed) in round.iter().zip(warm_round(round)) {
+                warmed.map_err(|error| (chunk.segment, error.into()))?;
+                let count = chunk.numbers.len() as u64;
+                match chunk.items {
+                    Items::Blocks(_) => report.block_count += count,
+                    Items::Pages(_) => report.page_count += count,
+                }
+                report.byte_len += chunk.place().len() as u64;
+            }
+        }
+        // It is too late to stop.
+        let _ = options
+            .watch
+            .report(Stage::Warm, report.byte_len, self.total);
+        report.elapsed = started.elapsed();
+        Ok(report)
     }
 }
 
+/// Warms each of some chunks on its own thread, the first on this one. These are not threads of a pool, because new ones
+/// have the priority of this one.
+fn warm_round<F: Fingerprint>(round: &[Chunk<'_, F>]) -> Vec<Result<(), FormatError>> {
+    thread::scope(|scope| {
+        let (first, others) = round.split_at(1);
+        let others: Vec<_> = others
+            .iter()
+            .map(|chunk| {
+                let started = thread::Builder::new().spawn_scoped(scope, || chunk.warm());
+                started.map_err(|_| chunk)
+            })
+            .collect();
+        let mut warmed: Vec<_> = first.iter().map(Chunk::warm).collect();
+        warmed.extend(others.into_iter().map(|other| match other {
+            Ok(thread) => thread.join().unwrap_or_else(|panic| resume_unwind(panic)),
+            Err(chunk) => chunk.warm(),
+        }));
+        warmed
+    })
+}
+
 impl<F: Fingerprint> Chunk<'_, F> {
-    fn warm(&self, counts: &Counts) -> Result<(), FormatError> {
-        let count = self.numbers.len() as u64;
+    fn warm(&self) -> Result<(), FormatError> {
         match self.items {
             Items::Blocks(table) => {
                 for number in self.numbers.clone() {
@@ -266,7 +230,6 @@ impl<F: Fingerprint> Chunk<'_, F> {
                     touch(&self.file[table.block_offset(number)]);
                     table.block(self.file, number)?;
                 }
-                counts.blocks.fetch_add(count, Ordering::Relaxed);
             }
             Items::Pages(section) => {
                 for page in self.numbers.clone() {
@@ -275,11 +238,8 @@ impl<F: Fingerprint> Chunk<'_, F> {
                     let ends = bytes.first().into_iter().chain(bytes.last());
                     ends.for_each(touch);
                 }
-                counts.pages.fetch_add(count, Ordering::Relaxed);
             }
         }
-        let len = self.place().len() as u64;
-        counts.bytes.fetch_add(len, Ordering::Relaxed);
         Ok(())
     }
 
