@@ -1,14 +1,21 @@
 //! The answers to many queries in columns, found on all threads.
 
+use std::time::{Duration, Instant};
+
 use crate::error::Result;
 use crate::fingerprint::{Column, Fingerprint, Fingerprints, Width};
 use crate::set::{Question, Set, SetScratch, Typed, at_width};
 use crate::threads::try_map_parts_with;
 use crate::watch::{Stage, Watch};
 
-/// Queries per task of a thread, and tasks between two reports of progress.
-const PIECE: usize = 128;
+/// Tasks of the threads in a round.
 const PIECES: usize = 128;
+
+/// The most items between two reports of progress.
+const MOST_OF_ROUND: usize = 16_384;
+
+/// The time that a round should take.
+const ROUND_TIME: Duration = Duration::from_millis(100);
 
 /// The matches of many queries, in columns. Those of query `i` are at `offsets[i]..offsets[i + 1]`, ordered by
 /// distance, then by value.
@@ -87,7 +94,7 @@ impl Set {
     /// Answers many queries on all threads of the current pool. Each costs the same as [`Set::query`](crate::Set::query) or
     /// `nearest`; for very many queries on few fingerprints, [`Set::join`](crate::Set::join) is faster.
     ///
-    /// `watch` is called on this thread with the number of answered queries, after every 16,384.
+    /// `watch` is called on this thread with the number of answered queries, as a rule ten times a second.
     ///
     /// # Errors
     /// A damaged file, queries of another width than the set, and [`Error::Interrupted`](crate::Error::Interrupted).
@@ -117,8 +124,8 @@ fn answers<F: Fingerprint>(
     watch: &Watch,
 ) -> Result<Answers> {
     let (mut offsets, mut fingerprints, mut distances) = (vec![0], Vec::new(), Vec::new());
-    in_rounds(queries, watch, |round| {
-        let pieces = try_map_parts_with(round, PIECE, unranked, |scratch, piece| {
+    in_rounds(queries, watch, |round, piece_len| {
+        let pieces = try_map_parts_with(round, piece_len, unranked, |scratch, piece| {
             answer(set, scratch, piece, question)
         });
         for piece in pieces? {
@@ -177,8 +184,8 @@ fn contained<F: Fingerprint>(
     watch: &Watch,
 ) -> Result<Vec<bool>> {
     let mut all = Vec::with_capacity(queries.len());
-    in_rounds(queries, watch, |round| {
-        let pieces = try_map_parts_with(round, PIECE, SetScratch::new, |scratch, piece| {
+    in_rounds(queries, watch, |round, piece_len| {
+        let pieces = try_map_parts_with(round, piece_len, SetScratch::new, |scratch, piece| {
             let found = piece.iter();
             let found = found.map(|&query| set.contains_near(scratch, query, distance));
             found.collect::<Result<Vec<bool>>>()
@@ -189,17 +196,24 @@ fn contained<F: Fingerprint>(
     Ok(all)
 }
 
-/// Calls `work` with the items in rounds that are short enough to report progress between them.
+/// Calls `work` with the items in rounds, and with the number of items for each task of a thread. Rounds are short, so
+/// that the watch is called often however long an item takes.
 pub(super) fn in_rounds<T>(
     items: &[T],
     watch: &Watch,
-    mut work: impl FnMut(&[T]) -> Result<()>,
+    mut work: impl FnMut(&[T], usize) -> Result<()>,
 ) -> Result<()> {
-    let mut done = 0;
-    for round in items.chunks(PIECE * PIECES) {
-        work(round)?;
+    let (mut done, mut len) = (0, PIECES);
+    while done < items.len() {
+        let start = Instant::now();
+        let round = &items[done..][..len.min(items.len() - done)];
+        work(round, round.len().div_ceil(PIECES))?;
         done += round.len();
         watch.report(Stage::Query, done as u64, items.len() as u64)?;
+        len = match start.elapsed() < ROUND_TIME {
+            true => (2 * len).min(MOST_OF_ROUND),
+            false => (len / 2).max(PIECES),
+        };
     }
     Ok(())
 }

@@ -9,9 +9,6 @@ use crate::set::{Set, Typed, at_width};
 use crate::threads::try_map_parts_with;
 use crate::watch::Watch;
 
-/// Fingerprints per task of a thread.
-const PIECE: usize = 256;
-
 /// The ids of many fingerprints, in columns. Those of fingerprint `i` are at `offsets[i]..offsets[i + 1]`, in order.
 ///
 /// ```
@@ -152,7 +149,8 @@ impl IdLists {
 
 impl Set {
     /// Returns the ids of each fingerprint, as [`Set::ids_of`](crate::Set::ids_of) does for one. Works on all threads of
-    /// the current pool. `watch` is called on this thread with the number of fingerprints done, after every 16,384.
+    /// the current pool. `watch` is called on this thread with the number of fingerprints done, as a rule ten
+    /// times a second.
     ///
     /// # Errors
     /// A damaged file, fingerprints of another width than the set, and [`Error::Interrupted`](crate::Error::Interrupted).
@@ -175,8 +173,8 @@ fn id_lists<F: Fingerprint>(
     watch: &Watch,
 ) -> Result<IdLists> {
     let mut all = IdLists::new(set.id_kind());
-    in_rounds(fingerprints, watch, |round| {
-        let pieces = try_map_parts_with(round, PIECE, || (), |(), piece| read(set, piece));
+    in_rounds(fingerprints, watch, |round, piece_len| {
+        let pieces = try_map_parts_with(round, piece_len, || (), |(), piece| read(set, piece));
         pieces?.into_iter().for_each(|piece| all.append(piece));
         Ok(())
     })?;
@@ -247,10 +245,10 @@ fn positions<F: Fingerprint>(
         Ok(None)
     };
     let mut all = Vec::with_capacity(fingerprints.len());
-    in_rounds(fingerprints, watch, |round| {
+    in_rounds(fingerprints, watch, |round, piece_len| {
         let find =
             |(): &mut (), piece: &[F]| piece.iter().map(position).collect::<Result<Vec<_>>>();
-        let pieces = try_map_parts_with(round, PIECE, || (), find);
+        let pieces = try_map_parts_with(round, piece_len, || (), find);
         pieces?.into_iter().for_each(|piece| all.extend(piece));
         Ok(())
     })?;

@@ -9,7 +9,7 @@ use arrow_array::{
     Array, ArrayReader, ArrayRef, RecordBatch, RecordBatchIterator, StructArray, make_array,
 };
 use arrow_schema::{DataType, Schema};
-use pyo3::exceptions::PyImportError;
+use pyo3::exceptions::{PyException, PyImportError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyCapsuleMethods, PyTuple};
 
@@ -29,18 +29,30 @@ pub(crate) fn column(object: &Bound<'_, PyAny>, what: &str) -> PyResult<Option<V
     let mut row = 0;
     let mut columns = Vec::with_capacity(chunks.len());
     for chunk in chunks {
+        // A row of a table may be null, or its value.
+        let of_rows = first_null(&chunk);
         let chunk = only_column(py, chunk, what)?;
-        if chunk.null_count() > 0 {
-            let nulls = chunk.nulls();
-            let first = (0..chunk.len()).find(|&i| nulls.is_some_and(|nulls| nulls.is_null(i)));
-            let row = row + first.unwrap_or_default();
+        if let Some(first) = of_rows.or_else(|| first_null(&chunk)) {
+            let row = row + first;
             let message = format!("{what}: row {row} is null; drop or fill the nulls first");
             return Err(Class::Input.error(py, message));
         }
         row += chunk.len();
-        columns.push(chunk);
+        // A column of the type of nulls has no rows here.
+        if *chunk.data_type() != DataType::Null {
+            columns.push(chunk);
+        }
     }
     Ok(Some(columns))
+}
+
+/// Returns the first row without a value.
+fn first_null(chunk: &ArrayRef) -> Option<usize> {
+    let nulls = chunk.logical_nulls()?;
+    match nulls.null_count() {
+        0 => None,
+        _ => (0..nulls.len()).find(|&row| nulls.is_null(row)),
+    }
 }
 
 fn only_column(py: Python<'_>, chunk: ArrayRef, what: &str) -> PyResult<ArrayRef> {
@@ -66,9 +78,12 @@ fn chunks(object: &Bound<'_, PyAny>, what: &str) -> PyResult<Option<Vec<ArrayRef
         |error: &dyn std::fmt::Display| Class::Input.error(py, format!("{what}: {error}"));
     if object.hasattr("__arrow_c_stream__")? {
         let capsule = match object.call_method0("__arrow_c_stream__") {
-            // Some libraries have the method but need another library for it.
+            Ok(capsule) => capsule,
+            Err(error) if !error.is_instance_of::<PyException>(py) => return Err(error),
+            // Some libraries have the method but need another library for it, or cannot convert all their columns.
+            Err(_) if object.hasattr("__array__")? => return Ok(None),
             Err(error) if error.is_instance_of::<PyImportError>(py) => return Ok(None),
-            capsule => capsule?,
+            Err(error) => return Err(refused(&error)),
         };
         let stream: NonNull<FFI_ArrowArrayStream> = pointer(&capsule, STREAM)?;
         #[expect(unsafe_code, reason = "Arrow's interface is one of C")]

@@ -30,7 +30,7 @@ pub(crate) fn build(given: Given<'_>) -> PyResult<()> {
     let py = given.py();
     let path = options::path(&given.value("path")?)?;
     let read = input::fingerprints(&given.value("fingerprints")?, given.expected(None)?)?;
-    let ids = ids::read(given.get("ids")?.as_ref())?;
+    let ids = ids::of_rows(given.get("ids")?.as_ref())?;
     let mut options = BuildOptions::default();
     options.max_distance = given.distance()?.unwrap_or(options.max_distance);
     options.design = design(&given, read.column().width(), options.max_distance)?;

@@ -10,6 +10,9 @@ use crate::ids::{self, Ids};
 use crate::input;
 use crate::run::Watch;
 
+/// Fingerprints between two checks for a signal.
+const PIECE: usize = 1 << 16;
+
 /// Ids and fingerprints of the caller.
 pub(crate) struct Excluded {
     ids: Ids,
@@ -38,7 +41,11 @@ impl Excluded {
 
     /// Adds all of them to the library's exclusions, and releases the memory that the caller lent.
     pub(crate) fn add_to(self, exclusions: &mut Exclusions, watch: &Watch) -> Result<(), Failure> {
-        for fingerprint in self.fingerprints.iter().flat_map(|column| column.iter()) {
+        let fingerprints = self.fingerprints.iter().flat_map(|column| column.iter());
+        for (number, fingerprint) in fingerprints.enumerate() {
+            if number.is_multiple_of(PIECE) {
+                watch.check()?;
+            }
             exclusions.add_fingerprint(fingerprint);
         }
         match &self.ids {

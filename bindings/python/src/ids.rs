@@ -12,7 +12,10 @@ use simidx::Id;
 use crate::arrow;
 use crate::column::{Column, Texts};
 use crate::errors::Class;
-use crate::input::{is_text, iterate, joined, texts_of, type_name, unicode};
+use crate::input::{
+    is_text, iterate, joined, refuse_masked, refuse_no_rows, refuse_unordered, texts_of, type_name,
+    unicode,
+};
 use crate::options;
 
 /// The ids of records.
@@ -23,6 +26,12 @@ pub(crate) enum Ids {
     Rows,
     Numbers(Column<u64>),
     Strings(Texts),
+}
+
+/// Reads ids of rows: [`read`], in their order.
+pub(crate) fn of_rows(object: Option<&Bound<'_, PyAny>>) -> PyResult<Ids> {
+    object.map_or(Ok(()), |ids| refuse_unordered(ids, "ids"))?;
+    read(object)
 }
 
 /// Reads a column of ids from any supported object.
@@ -39,6 +48,7 @@ pub(crate) fn read(object: Option<&Bound<'_, PyAny>>) -> PyResult<Ids> {
             format!("ids={text:?}: pass a list of ids, or \"rows\" for the numbers of the rows");
         return Err(Class::InputType.error(py, message));
     }
+    refuse_no_rows(object, "ids")?;
     if object.is_instance_of::<PyUntypedArray>() {
         return numpy_ids(object);
     }
@@ -56,6 +66,7 @@ fn numpy_ids(object: &Bound<'_, PyAny>) -> PyResult<Ids> {
     let py = object.py();
     let array = object.cast::<PyUntypedArray>()?;
     let dtype = array.dtype();
+    refuse_masked(object, "ids")?;
     if array.ndim() != 1 {
         let message = format!("ids of shape {:?}; pass one dimension", array.shape());
         return Err(Class::InputType.error(py, message));

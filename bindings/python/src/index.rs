@@ -5,13 +5,13 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use pyo3::prelude::*;
 use pyo3::types::PyList;
-use simidx::Fingerprints;
 use simidx::index::WarmOptions;
 use simidx::set::Exclusions;
+use simidx::{Fingerprints, Id, IdKind};
 use simidx_output::report;
 
 use crate::arrays::array;
-use crate::errors::{Class, Failure, raise};
+use crate::errors::{Class, raise};
 use crate::exclusions::Excluded;
 use crate::facts::list_of;
 use crate::given::Given;
@@ -77,6 +77,19 @@ impl PyIndex {
     ) -> PyResult<Bound<'py, PyAny>> {
         let opened = self.opened(py)?;
         let id = ids::one(id)?;
+        let kind = opened.set.id_kind();
+        let (given, fits) = match id.as_id() {
+            Id::Number(_) => ("a number", kind == IdKind::Number),
+            Id::String(_) => ("a string", kind == IdKind::String),
+        };
+        if !fits {
+            let id = id.as_id();
+            let message = format!(
+                "the id {id} is {given}; the kind of the ids here is {}",
+                kind.name()
+            );
+            return Err(Class::Option.error(py, message));
+        }
         let found = run_apart(py, &How::default(), move |_| {
             let mut found = Fingerprints::new(opened.set.width());
             let values = opened.set.fingerprints_of_id(id.as_id())?;
@@ -167,10 +180,7 @@ impl PyIndex {
             let message = "an index without some records cannot be pickled: pickle the whole one, and call without() there";
             return Err(Class::Input.error(py, message));
         }
-        let paths = opened.paths.iter().map(std::path::absolute);
-        let paths: Result<Vec<PathBuf>, _> = paths.collect();
-        let paths = paths.map_err(|error| Failure::from(error).raise(py))?;
-        Ok((paths, opened.in_memory))
+        Ok((opened.absolute.clone(), opened.in_memory))
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {

@@ -115,8 +115,30 @@ fn read(object: &Bound<'_, PyAny>, expected: Expected) -> PyResult<Fingerprints>
     of_list(object, expected)
 }
 
+/// Refuses a set, whose order is not that of the rows.
+pub(crate) fn refuse_unordered(object: &Bound<'_, PyAny>, what: &str) -> PyResult<()> {
+    if object.is_instance_of::<PySet>() || object.is_instance_of::<PyFrozenSet>() {
+        let message =
+            format!("{what}: a set has no order, by which the answer could be read; pass a list");
+        return Err(Class::InputType.error(object.py(), message));
+    }
+    Ok(())
+}
+
+/// Refuses a masked array, whose masked values would be read.
+pub(crate) fn refuse_masked(object: &Bound<'_, PyAny>, what: &str) -> PyResult<()> {
+    match object.hasattr("mask")? {
+        false => Ok(()),
+        true => {
+            let message =
+                format!("{what}: some values of an array are masked; pass array.compressed()");
+            Err(Class::InputType.error(object.py(), message))
+        }
+    }
+}
+
 /// Refuses a dict, whose keys would be read, and a lazy frame, which has no rows yet.
-fn refuse_no_rows(object: &Bound<'_, PyAny>, what: &str) -> PyResult<()> {
+pub(crate) fn refuse_no_rows(object: &Bound<'_, PyAny>, what: &str) -> PyResult<()> {
     let given = type_name(object);
     let remedy = match given.as_str() {
         _ if object.is_instance_of::<PyDict>() => "pass one of its columns",
@@ -145,9 +167,7 @@ fn of_numpy(object: &Bound<'_, PyAny>, expected: Expected) -> PyResult<Fingerpri
         let message = format!("fingerprints of dtype {dtype}: {message}");
         Err(Class::InputType.error(py, message))
     };
-    if object.hasattr("mask")? {
-        return refuse("masked arrays have no bits to compare; pass array.compressed()");
-    }
+    refuse_masked(object, "fingerprints")?;
     let remedy = match (kind, size) {
         (b'u', 4 | 8) => None,
         (b'i', 4 | 8) if expected.signed => None,
@@ -381,13 +401,14 @@ impl Values {
             let message = format!("fingerprints[{row}] is of type {given}: {remedy}");
             return Err(Class::InputType.error(py, message));
         }
+        let item = item.call_method0("__index__")?;
         let width = self.width();
         let limit = width.max();
         let value = match item.extract::<u128>() {
             Ok(value) => Some(value).filter(|&value| value <= limit),
             Err(_) if self.expected.signed => {
                 let value = item.extract::<i128>().ok();
-                let least = -(1i128 << (width.bits() - 1));
+                let least = i128::MIN >> (128 - width.bits());
                 value
                     .filter(|&v| v >= least)
                     .map(|value| value as u128 & limit)
@@ -396,9 +417,11 @@ impl Values {
         };
         let Some(value) = value else {
             let remedy = match item.lt(0)? {
-                true => "; pass signed=True if it holds the bits of an unsigned one",
-                false if width != Width::W128 => "; pass width=128 for wider ones",
-                false => "",
+                true if !self.expected.signed => {
+                    "; pass signed=True if it holds the bits of an unsigned one"
+                }
+                false if self.expected.width.is_none() => "; pass width=128 for wider ones",
+                _ => "",
             };
             let message =
                 format!("fingerprints[{row}]: {item} is not a number of {width} bits{remedy}");
@@ -478,10 +501,7 @@ pub(crate) fn texts(object: &Bound<'_, PyAny>) -> PyResult<Texts> {
         return Err(Class::InputType.error(py, message));
     }
     refuse_no_rows(object, "texts")?;
-    if object.is_instance_of::<PySet>() || object.is_instance_of::<PyFrozenSet>() {
-        let message = "texts: a set has no order, by which the answer could be read; pass a list";
-        return Err(Class::InputType.error(py, message));
-    }
+    refuse_unordered(object, "texts")?;
     if let Some(chunks) = arrow::column(object, "texts")? {
         let kinds = chunks.iter().map(|chunk| chunk.data_type());
         if let Some(kind) = kinds.into_iter().find(|kind| !is_text(kind)) {

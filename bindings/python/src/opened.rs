@@ -10,6 +10,8 @@ use simidx::{Set, Width};
 pub(crate) struct Opened {
     pub(crate) set: Set,
     pub(crate) paths: Vec<PathBuf>,
+    /// The paths in every working directory.
+    pub(crate) absolute: Vec<PathBuf>,
     pub(crate) in_memory: bool,
     /// Whether answers exclude some records of the files.
     pub(crate) leaves_out: bool,
@@ -18,6 +20,8 @@ pub(crate) struct Opened {
 impl Opened {
     /// Opens files.
     pub(crate) fn open(paths: Vec<PathBuf>, in_memory: bool) -> simidx::Result<Self> {
+        let absolute = paths.iter().map(std::path::absolute);
+        let absolute = absolute.collect::<Result<_, _>>()?;
         let set = match in_memory {
             true => Set::open_in_memory(&paths)?,
             false => Set::open(&paths)?,
@@ -25,6 +29,7 @@ impl Opened {
         Ok(Opened {
             set,
             paths,
+            absolute,
             in_memory,
             leaves_out: false,
         })
@@ -43,6 +48,7 @@ impl Opened {
                 Some(number) => set.without_from(number, exclusions)?,
             },
             paths: self.paths.clone(),
+            absolute: self.absolute.clone(),
             in_memory: self.in_memory,
             leaves_out: true,
         })

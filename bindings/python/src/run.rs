@@ -60,7 +60,7 @@ impl Watch {
 
     /// Returns an error if the work has been cancelled.
     pub(crate) fn check(&self) -> simidx::Result<()> {
-        match self.call.state.load(Ordering::Relaxed) {
+        match self.call.state.load(Ordering::SeqCst) {
             CANCELLED => Err(simidx::Error::Interrupted),
             _ => Ok(()),
         }
@@ -85,6 +85,12 @@ impl Watch {
         self.call.is_apart.store(true, Ordering::Release);
     }
 
+    /// Begins to read lent memory, unless the work has been cancelled while it waited for a thread.
+    fn begin(&self) -> simidx::Result<()> {
+        self.call.is_apart.store(false, Ordering::SeqCst);
+        self.check()
+    }
+
     /// Cancels the work, unless it is too late. Returns whether it did.
     fn cancel(&self) -> bool {
         self.leave_working(CANCELLED)
@@ -92,7 +98,7 @@ impl Watch {
 
     fn leave_working(&self, next: u8) -> bool {
         let state = &self.call.state;
-        let set = state.compare_exchange(WORKING, next, Ordering::AcqRel, Ordering::Acquire);
+        let set = state.compare_exchange(WORKING, next, Ordering::SeqCst, Ordering::SeqCst);
         set.is_ok()
     }
 }
@@ -121,8 +127,13 @@ pub(crate) fn run<T: Send + 'static>(
     work: impl FnOnce(&Watch) -> Result<T, Failure> + Send + 'static,
 ) -> PyResult<T> {
     let pool = pool(py, how.threads)?;
-    let work = move |watch: &Watch| pool.install(move || work(watch));
-    run_watched(py, how, Watch::default(), work)
+    // A call whose work waits behind that of a cancelled one can be cancelled at once.
+    run_aside(py, how, move |watch| {
+        pool.install(move || {
+            watch.begin()?;
+            work(watch)
+        })
+    })
 }
 
 /// [`run`] for work that does not read anything the caller could change: files, texts, copied data. The exception is
@@ -144,15 +155,6 @@ pub(crate) fn run_aside<T: Send + 'static>(
 ) -> PyResult<T> {
     let watch = Watch::default();
     watch.let_go(());
-    run_watched(py, how, watch, work)
-}
-
-fn run_watched<T: Send + 'static>(
-    py: Python<'_>,
-    how: &How,
-    watch: Watch,
-    work: impl FnOnce(&Watch) -> Result<T, Failure> + Send + 'static,
-) -> PyResult<T> {
     let (to, mut outcome) = mpsc::channel();
     let of_work = watch.clone();
     let started = thread::Builder::new()
@@ -182,7 +184,7 @@ fn run_watched<T: Send + 'static>(
             }
             // Until the work has ended, or has released the lent memory.
             py.detach(move || {
-                while !watch.call.is_apart.load(Ordering::Acquire) {
+                while !watch.call.is_apart.load(Ordering::SeqCst) {
                     match outcome.recv_timeout(POLL / 4) {
                         Err(RecvTimeoutError::Timeout) => {}
                         _ => break,

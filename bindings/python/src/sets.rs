@@ -174,9 +174,9 @@ fn priorities(given: &Given<'_>, rows: usize) -> PyResult<Option<Vec<u64>>> {
     let (py, Some(priority)) = (given.py(), given.get("priority")?) else {
         return Ok(None);
     };
-    let numbers = match ids::read(Some(&priority)) {
+    let numbers = match ids::of_rows(Some(&priority)) {
         Ok(Ids::Numbers(numbers)) => numbers,
-        // The messages about numbers that cannot be used speak of ids.
+        // The messages about values that cannot be used speak of ids.
         Err(error) if !error.is_instance_of::<PyValueError>(py) => return Err(error),
         _ => {
             let message = "priority: whole numbers from 0 are expected, one for each fingerprint";

@@ -67,6 +67,12 @@ fn meant(object: &Bound<'_, PyAny>, frames: i32) -> PyResult<Pipeline> {
     Err(Class::InputType.error(py, message))
 }
 
+/// Returns the width of a given `Pipeline`; `None` for a name.
+pub(crate) fn width_of(object: Option<&Bound<'_, PyAny>>) -> Option<Width> {
+    let pipeline = object?.cast::<PyPipeline>().ok()?;
+    Some(pipeline.get().width)
+}
+
 /// Returns the description of a pipeline given by name or as an object.
 pub(crate) fn pipeline_of(object: &Bound<'_, PyAny>, frames: i32) -> PyResult<String> {
     Ok(meant(object, frames)?.describe())
@@ -185,8 +191,10 @@ pub(crate) fn compare(given: Given<'_>) -> PyResult<Bound<'_, PyDict>> {
     let py = given.py();
     let a = input::string(&given.value("a")?, "a")?;
     let b = input::string(&given.value("b")?, "b")?;
-    let width = given.read("width", options::width)?.unwrap_or_default();
-    let pipeline = self::given(given.get("pipeline")?.as_ref(), py)?;
+    let pipeline = given.get("pipeline")?;
+    let width = given.read("width", options::width)?;
+    let width = width.or(width_of(pipeline.as_ref())).unwrap_or_default();
+    let pipeline = self::given(pipeline.as_ref(), py)?;
     let found = run_apart(py, &How::default(), move |_| {
         Ok(pipeline.fingerprinter(width)?.compare(&a, &b))
     })?;

@@ -237,6 +237,16 @@ def test_pickles_by_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert again.query(ARRAY).offsets.tolist() == index.query(ARRAY).offsets.tolist()
 
 
+def test_pickles_the_file_that_was_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "other").mkdir()
+    monkeypatch.chdir(tmp_path / "other")
+    simidx.build("a.simidx", [7]).close()
+    monkeypatch.chdir(tmp_path)
+    index = simidx.build("a.simidx", ARRAY)
+    monkeypatch.chdir(tmp_path / "other")
+    assert len(pickle.loads(pickle.dumps(index))) == len(index)
+
+
 @pytest.mark.parametrize("ids", [None, list(range(1000, 1000 + len(ARRAY))), [f"p{i}" for i in range(len(ARRAY))]])
 def test_answers_are_pickled_without_their_index(tmp_path: Path, ids: list[Any] | None) -> None:
     with simidx.build(tmp_path / "a.simidx", ARRAY, ids=ids) as index:

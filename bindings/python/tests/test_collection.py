@@ -127,6 +127,35 @@ def plain_ids(found: list[simidx.Match]) -> list[list[Any]]:
     return [match.ids for match in found]
 
 
+def test_another_working_directory_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        monkeypatch.chdir(tmp_path / name)
+        with simidx.Collection("pages") as pages:
+            pages.add(name, 1)
+            pages.seal()
+    monkeypatch.chdir(tmp_path / "one")
+    pages = simidx.Collection("pages")
+    monkeypatch.chdir(tmp_path / "two")
+    pages.add("later", 2)
+    pages.seal()
+    pages.merge()
+    pages.close()
+    for name, later in (("one", ["later"]), ("two", [])):
+        with simidx.open(tmp_path / name / "pages") as sealed:
+            assert (sealed.ids_of(1), sealed.ids_of(2)) == ([name], later)
+
+
+def test_the_width_is_that_of_the_pipeline(tmp_path: Path) -> None:
+    pipeline = simidx.Pipeline("web", width=128)
+    with simidx.Collection(tmp_path / "pages", pipeline=pipeline) as pages:
+        assert pages.width == 128
+    with simidx.Collection(tmp_path / "pages", pipeline=pipeline) as again:
+        assert again.width == 128
+    with simidx.Collection(tmp_path / "narrow", pipeline=pipeline, width=64) as narrow:
+        assert narrow.width == 64
+
+
 def test_texts_become_fingerprints(tmp_path: Path) -> None:
     pipeline = simidx.Pipeline("short")
     with Collection(tmp_path / "pages", pipeline=pipeline) as pages:

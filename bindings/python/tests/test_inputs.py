@@ -294,6 +294,32 @@ def test_the_hints_for_packed_bits_give_the_numbers_of_the_hexadecimal_strings()
         assert found.tolist() == [int(text, 16) for text in hexadecimal]
 
 
+def test_values_that_are_not_there_are_refused(tmp_path: Path) -> None:
+    pa = pytest.importorskip("pyarrow")
+    rows = pa.array([{"f": 1}, None, {"f": 3}], pa.struct([("f", pa.uint64())]))
+    with pytest.raises(simidx.InputError, match="row 1 is null"):
+        simidx.clusters(rows)
+    masked = np.ma.masked_array([10, 20, 30], mask=[False, True, False])
+    for refused in (masked, {"a", "b", "c"}, {"a": 1, "b": 2, "c": 3}):
+        with pytest.raises(simidx.InputTypeError, match="ids: "):
+            simidx.build(tmp_path / "a.simidx", [1, 2, 3], ids=refused)
+        with pytest.raises(simidx.InputTypeError, match="priority: "):
+            simidx.dedup([1, 2, 3], priority=refused)
+
+
+def test_columns_that_arrow_cannot_convert_are_lists(tmp_path: Path) -> None:
+    pd = pytest.importorskip("pandas")
+    pa = pytest.importorskip("pyarrow")
+    large = pd.Series([2**63 + 1, 2**63 + 1], dtype=object)
+    assert simidx.clusters(large).tolist() == [0, 0]
+    with simidx.build(tmp_path / "a.simidx", [1, 2], ids=large) as index:
+        assert index.ids_of(1) == [2**63 + 1]
+    with pytest.raises(simidx.InputError, match="some ids are numbers"):
+        simidx.build(tmp_path / "b.simidx", [1, 2], ids=pd.Series(["a", 1], dtype=object))
+    assert simidx.clusters(list(pa.array([1, 1], pa.uint64()))).tolist() == [0, 0]
+    assert simidx.clusters([-5, -5], width=128, signed=True).tolist() == [0, 0]
+
+
 def test_a_column_of_nulls() -> None:
     pl = pytest.importorskip("polars")
     assert simidx.dedup_texts(pl.Series([])).tolist() == []

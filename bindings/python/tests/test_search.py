@@ -102,6 +102,8 @@ def test_ids_come_back(tmp_path: Path, width: int, kind: str) -> None:
     assert as_ints(index.fingerprints_of(ids[5])) == [values[5]]
     missing: Any = "nothing" if kind == "string" else 10**9
     assert len(index.fingerprints_of(missing)) == 0
+    with pytest.raises(simidx.OptionError, match="the kind of the ids"):
+        index.fingerprints_of(7 if kind == "string" else "7")
 
 
 def test_ranks_are_places_in_order(tmp_path: Path, width: int) -> None:

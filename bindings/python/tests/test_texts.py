@@ -153,6 +153,9 @@ def test_two_texts_compared() -> None:
     assert found.fingerprints[0] == simidx.Pipeline("short").fingerprint("one two three")
     assert {text for text, _, _ in found.most_different} == {"three", "four"}
     assert "jaccard=0.5" in repr(found)
+    wide = simidx.Pipeline("short", width=128)
+    found = simidx.compare("one two three", "one two four", pipeline=wide)
+    assert found.fingerprints[0] == wide.fingerprint("one two three")
 
 
 def test_a_pipeline_says_what_is_compared() -> None:

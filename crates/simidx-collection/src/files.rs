@@ -90,7 +90,8 @@ impl Folder {
         let lock = lock.map_err(at(&name))?;
         match lock.try_lock() {
             Ok(()) => Ok(Folder {
-                path: path.to_owned(),
+                // The process may move to another folder.
+                path: std::path::absolute(path).map_err(at(path))?,
                 lock,
             }),
             Err(TryLockError::WouldBlock) => Err(Error::Locked(path.to_owned())),

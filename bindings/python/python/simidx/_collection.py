@@ -73,10 +73,10 @@ class Collection(_simidx.Collection, Searchable):
     Opening a collection that does not exist creates it. Answers are exact at any time, and threads may share it.
     ``sync`` determines when a change is acknowledged: once it is on disk (``"always"``, the default), or at once, in
     which case it is on disk about 100 ms later (``"batch"``), or only when it is sealed or the collection is closed
-    (``"never"``). ``k``, ``width`` and ``pipeline`` are fixed at creation, by default 3, 64 and none; for an existing
-    collection they must match. With ``replace=False``, an id with another fingerprint is an error instead of being
-    replaced. After ``seal_records`` changes, by default 100,000, recent records go to an index file, on ``threads``
-    background threads, by default one.
+    (``"never"``). ``k``, ``width`` and ``pipeline`` are fixed at creation, by default 3, the width of a ``Pipeline`` or
+    64, and none; for an existing collection they must match. With ``replace=False``, an id with another fingerprint is
+    an error instead of being replaced. After ``seal_records`` changes, by default 100,000, recent records go to an
+    index file, on ``threads`` background threads, by default one.
 
     It cannot be pickled, and a forked process cannot use it.
     """

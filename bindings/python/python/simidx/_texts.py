@@ -96,6 +96,9 @@ class Comparison:
         return f"Comparison(distance={self.distance}, jaccard={self.jaccard:.4f}, cosine={self.cosine:.4f})"
 
 
-def compare(a: str, b: str, *, pipeline: str | Pipeline | None = None, width: int = 64) -> Comparison:
-    """Compare two texts by the fingerprints and all features of a pipeline."""
+def compare(a: str, b: str, *, pipeline: str | Pipeline | None = None, width: int | None = None) -> Comparison:
+    """Compare two texts by the fingerprints and all features of a pipeline.
+
+    ``width`` is the bits of a fingerprint, by default those of a ``Pipeline``, or 64.
+    """
     return Comparison(**_simidx.compare(locals()))

@@ -19,7 +19,7 @@ use crate::errors::{Class, Failure};
 use crate::given::Given;
 use crate::options;
 use crate::run::Watch;
-use crate::texts::pipeline_of;
+use crate::texts::{pipeline_of, width_of};
 
 /// Queries per task of a thread.
 const PIECE: usize = 64;
@@ -35,6 +35,8 @@ const COLLECTION_FRAMES: i32 = 2;
 pub(super) struct Settings {
     pub(super) options: Options,
     width: Option<Width>,
+    /// The width of a given `Pipeline`, which a new collection has unless a width is given.
+    width_of_pipeline: Option<Width>,
     distance: Option<u32>,
 }
 
@@ -67,13 +69,14 @@ impl Settings {
         Ok(Settings {
             options,
             width,
+            width_of_pipeline: width_of(pipeline.as_ref()),
             distance,
         })
     }
 
     /// Returns the width of a new collection.
     pub(super) fn width_of_new(&self) -> Width {
-        self.width.unwrap_or_default()
+        self.width.or(self.width_of_pipeline).unwrap_or_default()
     }
 
     /// Checks that an existing collection has these settings.

@@ -243,7 +243,7 @@ type Additions<'py> = (Bound<'py, PyAny>, Vec<&'static str>, Found<'py>);
 #[pyfunction]
 pub(crate) fn add_many(given: Given<'_>) -> PyResult<Additions<'_>> {
     let (py, live, how) = (given.py(), PyCollection::of(&given)?, given.how()?);
-    let ids = match ids::read(Some(&given.value("ids")?))? {
+    let ids = match ids::of_rows(Some(&given.value("ids")?))? {
         Ids::Strings(ids) => ids,
         Ids::Numbers(numbers) if numbers.is_empty() => Default::default(),
         _ => {
