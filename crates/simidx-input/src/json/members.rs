@@ -57,7 +57,7 @@ pub(super) enum Value {
 }
 
 /// The values at the end of a path.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Found {
     /// The value at the end of a path without lists.
     pub(super) value: Option<Value>,
@@ -92,7 +92,7 @@ impl Found {
         }
     }
 
-    pub(super) fn set(&mut self, value: Value) {
+    fn set(&mut self, value: Value) {
         self.is_repeated |= self.value.replace(value).is_some();
     }
 

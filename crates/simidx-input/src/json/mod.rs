@@ -2,7 +2,6 @@
 
 mod members;
 mod names;
-mod plain;
 #[cfg(test)]
 mod tests;
 mod values;
@@ -70,10 +69,7 @@ fn record(object: &str, options: &ReadOptions) -> Result<Record, Fault> {
     }
     let mut found: Vec<Found> = Vec::new();
     found.resize_with(id + 1, Found::default);
-    if plain::find(object, &paths, &mut found).is_none() {
-        found.fill_with(Found::default);
-        find(object, &paths, &mut found).map_err(|error| not_an_object(&error))?;
-    }
+    find(object, &paths, &mut found).map_err(|error| not_an_object(&error))?;
     for path in &paths {
         if found[path.slot].is_repeated {
             return Err(format!("{:?} appears twice", path.rest).into());

@@ -18,6 +18,19 @@ fn documents_are_read() {
 }
 
 #[test]
+fn escapes_and_white_space_are_read() {
+    let text = r#"{"text":"\"\\\/\b\f\r\t\u00E9 \ud83d\ude42","url":"\ud83d\ude42","n":-1.5e3}
+             { "text" : "汉字, sixteen bytes or more: \u6c49" , "more" : {"x":[1,null,"}"],"id":3} , "id" : "b" }
+            {"te\u0078t":"","\u0069d":"c"}"#;
+    let expected = [
+        document("\"\\/\u{8}\u{c}\r\té \u{1f642}", None),
+        document("汉字, sixteen bytes or more: 汉", Some("b")),
+        document("", Some("c")),
+    ];
+    assert_eq!(jsonl(text).records(), expected);
+}
+
+#[test]
 fn fingerprints_are_read() {
     let text = r#"{"fingerprint":"ff","id":"a"}
 
@@ -65,6 +78,7 @@ fn bad_lines_are_reported_and_the_next_one_is_read() {
         (r#"{"text":1}"#, "\"text\" is not a string"),
         (r#"{"text":null}"#, "\"text\" is null"),
         (r#"{"text":"","text":""}"#, "\"text\" appears twice"),
+        (r#"{"text":"","te\u0078t":""}"#, "\"text\" appears twice"),
         (r#"{"id":1,"id":2,"text":""}"#, "\"id\" appears twice"),
         (
             r#"{"fingerprint":-1}"#,
@@ -80,6 +94,7 @@ fn bad_lines_are_reported_and_the_next_one_is_read() {
         ),
         (r#"{"id":-1,"text":""}"#, id),
         (r#"{"id":null,"text":""}"#, id),
+        (r#"{"id":18446744073709551616,"text":""}"#, id),
         (r#"{"id":"","text":""}"#, "id is empty"),
         ("[1]", "not a JSON object"),
         ("7", "not a JSON object"),
@@ -91,6 +106,15 @@ fn bad_lines_are_reported_and_the_next_one_is_read() {
         (
             r#"{"text":"a"} x"#,
             "not JSON: trailing characters at column 14",
+        ),
+        (r#"{"text":"a",}"#, "not JSON: trailing comma at column 13"),
+        (
+            "{\"text\":\"a\tb\"}",
+            "not JSON: control character (\\u0000-\\u001F) found while parsing a string at column 11",
+        ),
+        (
+            r#"{"text":"\u+123"}"#,
+            "not JSON: invalid escape at column 15",
         ),
         (
             r#"{"text":"\ud800"}"#,
