@@ -36,6 +36,7 @@ pub(super) use parquet_file::ParquetBatches;
 #[cfg(feature = "parquet")]
 pub use parquet_out::ParquetOut;
 pub(super) use records::Records;
+use schema::Leaf;
 
 /// The rows of a file or a stream.
 pub(super) trait Batches: Send {
@@ -45,15 +46,9 @@ pub(super) trait Batches: Send {
     /// The columns of the batches.
     fn schema(&self) -> &SchemaRef;
 
-    /// The paths of all leaves as other programs write them, if they differ.
-    fn other_names(&self) -> Vec<String> {
-        Vec::new()
-    }
-
-    /// Whether the values of a leaf have a type that Arrow lacks.
-    fn has_other_type(&self, _leaf: usize) -> bool {
-        false
-    }
+    /// Corrects the leaves of the schema: sets the paths that other programs write, and removes the kinds of values whose
+    /// type Arrow lacks.
+    fn correct(&self, _leaves: &mut [Leaf]) {}
 
     /// Limits decoding to these leaves, and to `rows` rows at a time if the file does not determine that. Returns the
     /// leaves of the schema from now on, which may be more, in ascending order.

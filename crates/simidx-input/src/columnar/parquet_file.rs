@@ -20,6 +20,7 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::schema::types::{ColumnDescPtr, SchemaDescriptor, Type, TypePtr};
 
 use super::leaves::leaves;
+use super::schema::Leaf;
 use super::{Batches, guarded, unreadable};
 use crate::compression::Compression;
 use crate::source::{input_error, io_error, is_stdin, open_file, printable};
@@ -196,21 +197,19 @@ impl Batches for ParquetBatches {
         &self.schema
     }
 
-    fn other_names(&self) -> Vec<String> {
-        let columns = self.metadata.parquet_schema().columns().iter();
-        columns.map(|column| column.path().string()).collect()
-    }
-
-    fn has_other_type(&self, leaf: usize) -> bool {
+    fn correct(&self, leaves: &mut [Leaf]) {
         let columns = self.metadata.parquet_schema().columns();
-        columns.get(leaf).is_some_and(|column| {
+        for (leaf, column) in leaves.iter_mut().zip(columns) {
+            leaf.other_name = column.path().string();
             let is_plain = matches!(column.logical_type_ref(), None | Some(LogicalType::Enum))
                 && matches!(
                     column.converted_type(),
                     ConvertedType::NONE | ConvertedType::ENUM
                 );
-            column.physical_type() == Physical::BYTE_ARRAY && !is_plain
-        })
+            if column.physical_type() == Physical::BYTE_ARRAY && !is_plain {
+                leaf.kind = None;
+            }
+        }
     }
 
     fn decode_only(&mut self, chosen: &BTreeSet<usize>, rows: usize) -> Result<Vec<usize>> {

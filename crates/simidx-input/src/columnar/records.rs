@@ -50,14 +50,7 @@ impl Records {
     /// Finds the columns with fingerprints of the width, or with documents.
     pub(crate) fn open(mut batches: Box<dyn Batches>, options: &ReadOptions) -> Result<Self> {
         let (mut leaves_of_file, _) = leaves(batches.schema());
-        for (leaf, other_name) in leaves_of_file.iter_mut().zip(batches.other_names()) {
-            leaf.other_name = other_name;
-        }
-        for (index, leaf) in leaves_of_file.iter_mut().enumerate() {
-            if batches.has_other_type(index) {
-                leaf.kind = None;
-            }
-        }
+        batches.correct(&mut leaves_of_file);
         let schema = Schema::find(&leaves_of_file, options);
         let schema = schema.map_err(|message| input_error(batches.name(), Place::File, message))?;
         let (content, rows) = match &schema.content {

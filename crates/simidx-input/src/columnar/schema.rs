@@ -6,7 +6,7 @@ use simidx::{IdBuf, Width};
 
 /// A column whose values contain no others.
 #[derive(Debug)]
-pub(super) struct Leaf {
+pub(crate) struct Leaf {
     /// The path of the column, with `*` for the elements of a list.
     pub(super) name: String,
     /// The path as other programs write it, if it differs.
