@@ -21,7 +21,7 @@ const MAX_WORDS: usize = 64;
 ///
 /// let mut fingerprinter = Pipeline::default().fingerprinter(Width::W64)?;
 /// let [a, b] = ["to be or not", "to be or maybe"].map(|text| similarity.feature_set(&mut fingerprinter, text));
-/// assert!(similarity.is_met(&a, &b)); // two runs of four: "to be" and "be or"
+/// assert!(a.jaccard(&b) >= similarity.least()); // two runs of four: "to be" and "be or"
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -110,11 +110,6 @@ impl Similarity {
     /// Returns the substitute for the features of a document that has none.
     pub(crate) fn without_features(document: &str) -> FeatureSet {
         FeatureSet::from_hashes(vec![xxh3_64(document.as_bytes())])
-    }
-
-    /// Whether two texts are similar enough.
-    pub fn is_met(&self, a: &FeatureSet, b: &FeatureSet) -> bool {
-        a.jaccard(b) >= self.least
     }
 }
 

@@ -31,8 +31,6 @@ pub struct SimilarCandidates {
     pub(super) text_at: Option<Vec<u32>>,
     /// For each place, the first place with equal features; `NONE` for the first place itself.
     pub(super) firsts: Vec<u32>,
-    /// Number of texts that are equal to an earlier one.
-    pub(super) equal_count: u64,
     /// Whether a text has a key in common with an unequal one, and is the first of its equals.
     pub(super) is_candidate: Vec<bool>,
     /// The feature sets by text, in the end those of all candidates.
@@ -41,8 +39,6 @@ pub struct SimilarCandidates {
     pub(super) large_budget: Option<u64>,
     /// Whether the sets have not been given yet.
     pub(super) needs_sets: bool,
-    /// Number of texts with a single feature.
-    pub(super) single_feature_count: usize,
     /// Number of texts, the first in the order of decisions, that are kept in any case.
     pub(super) kept_first: usize,
     /// Texts that wait to be signed together, and their size in bytes.
@@ -55,8 +51,6 @@ pub struct SimilarCandidates {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Counts {
-    /// Number of texts that have the same features as an earlier one.
-    pub equal_count: u64,
     /// Number of texts that have a key in common with a text of other features. Of equal texts, only the first counts.
     pub candidate_count: u64,
     /// Number of pairs of texts whose features were compared.
@@ -151,7 +145,6 @@ impl SimilarCandidates {
     pub fn counts(&self) -> Counts {
         let candidates = self.is_candidate.iter();
         Counts {
-            equal_count: self.equal_count,
             candidate_count: candidates.filter(|&&is| is).count() as u64,
             compared_count: self.compared.load(Ordering::Relaxed),
         }

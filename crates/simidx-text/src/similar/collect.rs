@@ -207,7 +207,6 @@ pub struct SimilarTexts {
     columns: Columns,
     /// The features of all texts, until they exceed the memory.
     sets: Option<Sets>,
-    single_feature_count: usize,
     pending: Vec<String>,
     pending_len: usize,
 }
@@ -227,7 +226,6 @@ impl SimilarTexts {
             fingerprinter: pipeline.parallel(Width::W64)?,
             columns: Columns::new(column_count, budget, options.temp_dir.as_deref()),
             sets: Some(Sets::new(0, None, options.temp_dir.as_deref())),
-            single_feature_count: 0,
             options: options.clone(),
             pending: Vec::new(),
             pending_len: 0,
@@ -300,7 +298,6 @@ impl SimilarTexts {
         }
         self.columns.push(&text.row)?;
         let features = text.features.hashes();
-        self.single_feature_count += usize::from(text.has_features && features.len() == 1);
         let memory = self.options.memory;
         // If every text shares every key with another one.
         let beside = most_of(self.columns.len() as u64, self.banding());
@@ -421,13 +418,11 @@ impl SimilarTexts {
             columns: self.columns,
             groups,
             text_at,
-            equal_count: firsts.iter().filter(|&&first| first != NONE).count() as u64,
             firsts,
             is_candidate,
             sets,
             large_budget: shares.map(|[.., least]| least + left - for_sets),
             needs_sets,
-            single_feature_count: self.single_feature_count,
             kept_first: 0,
             pending: Vec::new(),
             pending_len: 0,

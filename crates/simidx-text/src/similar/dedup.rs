@@ -35,8 +35,6 @@ pub struct SimilarDedup {
     kept_for: Vec<u32>,
     /// The similarity of each text to the one kept for it.
     jaccards: Vec<f64>,
-    dropped_count: usize,
-    single_feature_count: usize,
     templates: Vec<Template>,
     counts: Counts,
 }
@@ -68,13 +66,8 @@ impl SimilarDedup {
 
     /// Number of dropped texts.
     pub fn dropped_count(&self) -> usize {
-        self.dropped_count
-    }
-
-    /// Number of texts with a single feature, kept or not. With similarities of words, these are texts with no more
-    /// words than a shingle, and texts that repeat a single word. Such a text is similar only to equal ones.
-    pub fn single_feature_count(&self) -> usize {
-        self.single_feature_count
+        let dropped = self.kept_for.iter().filter(|&&kept| kept != NONE);
+        dropped.count()
     }
 
     /// The largest [templates](Template) among the kept texts, the largest first: at most ten, each of at least 20
@@ -93,8 +86,6 @@ impl SimilarDedup {
         SimilarDedup {
             jaccards: vec![0.0; kept_for.len()],
             kept_for,
-            dropped_count: 0,
-            single_feature_count: 0,
             templates: Vec::new(),
             counts: Counts::default(),
         }
@@ -201,12 +192,9 @@ impl SimilarCandidates {
         crowds: Vec<Crowd>,
     ) -> Result<SimilarDedup> {
         found.counts = self.counts();
-        found.single_feature_count = self.single_feature_count;
         // This frees memory for the next steps.
         drop((self.sets, self.columns, self.firsts, self.is_candidate));
         let count = found.kept_for.len();
-        let dropped = found.kept_for.iter().filter(|&&kept| kept != NONE);
-        found.dropped_count = dropped.count();
         found.templates = templates::templates(&self.groups, crowds, count)?;
         if let Some(text_at) = &self.text_at {
             let text = |place: u32| text_at[place as usize];
