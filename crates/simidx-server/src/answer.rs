@@ -52,6 +52,9 @@ pub(crate) enum Form {
 /// Bytes of the answers to a request that need no permits. A connection has one request at a time.
 const FREE: usize = 64 << 10;
 
+/// Largest number of matches and ids in an answer that is written on the thread of its connection.
+const INLINE_RESULTS: u64 = 1000;
+
 /// Smallest number of bytes to reserve at once.
 const STEP: usize = 4096;
 
@@ -60,6 +63,8 @@ pub(crate) struct Budget {
     pub(crate) app: Arc<App>,
     /// Matches and ids that may still be returned.
     results: AtomicUsize,
+    /// Largest size of a part in bytes.
+    max_answer: usize,
     /// Bytes that all parts together may still have.
     bytes: AtomicUsize,
     /// Bytes that may still be used without permits.
@@ -74,12 +79,25 @@ impl Budget {
         Budget {
             app: app.clone(),
             results: AtomicUsize::new(results),
+            max_answer: limits.max_answer,
             bytes: AtomicUsize::new(if is_whole {
                 limits.max_answer
             } else {
                 usize::MAX
             }),
             free: AtomicUsize::new(FREE),
+        }
+    }
+
+    /// Creates the budget of an answer that is short enough for the thread of its connection.
+    pub(crate) fn inline(app: &Arc<App>) -> Self {
+        let limits = &app.options.limits;
+        let max_answer = limits.max_answer.min(FREE);
+        Budget {
+            results: AtomicUsize::new(limits.max_results.min(INLINE_RESULTS) as usize),
+            max_answer,
+            bytes: AtomicUsize::new(max_answer),
+            ..Budget::new(app, true)
         }
     }
 
@@ -127,7 +145,7 @@ impl Taken {
         if len <= self.len {
             return Ok(());
         }
-        let max_answer = budget.app.options.limits.max_answer;
+        let max_answer = budget.max_answer;
         let more = len - self.len;
         let step = more.max(self.len).max(STEP);
         let step = step.min(max_answer.saturating_sub(self.len));
@@ -355,8 +373,7 @@ fn search_store(
     question: Question,
     writer: &mut Writer<'_>,
 ) -> simidx::Result<()> {
-    let max_answer = writer.budget.app.options.limits.max_answer;
-    let id_bytes = writer.wants_ids().then_some(max_answer);
+    let id_bytes = writer.wants_ids().then_some(writer.budget.max_answer);
     for (number, query) in writer.fingerprints.iter().enumerate() {
         let found = store
             .answer(query, question, id_bytes)

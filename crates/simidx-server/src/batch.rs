@@ -13,6 +13,7 @@ use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 use crate::answer::{Answered, Asked, Budget, Form, answer};
 use crate::problem::Problem;
 use crate::request::What;
+use crate::source::Source;
 use crate::state::{App, Generation};
 
 /// Largest number of queries that a thread answers before it turns to another request.
@@ -118,8 +119,8 @@ impl Batch {
         start + self.fitting(start, ns).max(1)
     }
 
-    /// Answers some of the queries, until the deadline.
-    fn chunk(&self, queries: Range<usize>) -> Chunk {
+    /// Answers some of the queries within a budget, until the deadline.
+    fn chunk(&self, queries: Range<usize>, budget: &Budget) -> Chunk {
         let mut answered = Answered {
             bytes: Vec::with_capacity(queries.len() * ANSWER_LEN),
             ..Answered::default()
@@ -134,7 +135,7 @@ impl Batch {
                 &self.generation,
                 &self.queries[start..end],
                 self.form,
-                &self.budget,
+                budget,
                 &mut answered,
             );
             if outcome.is_err() {
@@ -145,11 +146,14 @@ impl Batch {
         (answered, Ok(()))
     }
 
-    /// Whether the batch is cheap enough for the thread of its connection. Fingerprinting takes longer than a search,
-    /// by a time that depends on the text.
+    /// Whether the searches of the batch are cheap enough for the thread of its connection. Fingerprinting takes longer
+    /// than a search, by a time that depends on the text. A store visits the records of each match, even if the answer
+    /// has no ids that could exceed its budget.
     fn is_cheap(&self) -> bool {
         let is_text = |asked: &Asked| matches!(asked.what, What::Text(_));
+        let is_store = matches!(self.generation.source, Source::Store(_));
         self.budget.app.options.warm
+            && !(is_store && self.form == Form::Columns)
             && !self.queries.iter().any(is_text)
             && self.fitting(0, INLINE_NS) == self.queries.len()
     }
@@ -169,10 +173,13 @@ impl Batch {
     /// The reason why a query has no answer.
     pub(crate) async fn whole(self) -> Result<(Vec<Answered>, String), Problem> {
         if self.is_cheap() {
-            let (mut answered, outcome) = self.chunk(0..self.queries.len());
-            outcome?;
-            let name = self.name_of([&mut answered]);
-            return Ok((vec![answered], name));
+            let budget = Budget::inline(&self.budget.app);
+            let (mut answered, outcome) = self.chunk(0..self.queries.len(), &budget);
+            if outcome.is_ok() {
+                let name = self.name_of([&mut answered]);
+                return Ok((vec![answered], name));
+            }
+            // The answer may only be too long to be written here, which the searches alone do not show.
         }
         let (mut whole, mut chunks) = (Vec::new(), Chunks::start(self)?);
         while let Some((chunk, outcome)) = chunks.next().await {
@@ -294,7 +301,7 @@ impl Chunks {
         let queries = start..self.next;
         self.batch.budget.app.pool.spawn_fifo(move || {
             if !sender.is_closed() {
-                let _ = sender.send(batch.chunk(queries));
+                let _ = sender.send(batch.chunk(queries, &batch.budget));
             }
         });
         self.under_way.push_back(receiver);

@@ -199,15 +199,18 @@ async fn found(
     let asked = queries.into_iter().map(|what| Asked::new(what, question));
     let batch = Batch::new(app, generation, asked, Form::Lines);
     let (parts, _) = batch.whole().await?;
-    let parts: Vec<_> = parts.into_iter().map(|part| part.bytes).collect();
-    let lines = parts.concat();
-    let answers = lines
-        .split(|&byte| byte == b'\n')
-        .filter(|line| !line.is_empty());
-    let answers: Result<Vec<Value>, _> = answers.map(serde_json::from_slice).collect();
-    let answers = answers
-        .map_err(std::io::Error::from)
-        .map_err(simidx::Error::from)?;
+    // There may be many ids, most of which are not shown.
+    let parse = move || {
+        let parts: Vec<_> = parts.into_iter().map(|part| part.bytes).collect();
+        let lines = parts.concat();
+        let answers = lines
+            .split(|&byte| byte == b'\n')
+            .filter(|line| !line.is_empty());
+        let answers: Result<Vec<Value>, _> = answers.map(serde_json::from_slice).collect();
+        let answers = answers.map_err(std::io::Error::from);
+        Ok(answers.map_err(simidx::Error::from)?)
+    };
+    let answers = on_pool(app, parse).await?;
     Ok(html! {
         @for answer in &answers {
             @let asked = Entry {

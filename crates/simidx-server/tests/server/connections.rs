@@ -5,8 +5,12 @@ use std::net::TcpStream;
 use std::sync::{Mutex, mpsc};
 use std::time::Duration;
 
+use simidx::Width;
+use simidx_server::ServerOptions;
+
 use crate::client::{Client, PATIENCE};
-use crate::harness::{Fixture, default, options, serve, start};
+use crate::documents::store;
+use crate::harness::{Fixture, default, options, serve, start, write};
 use crate::sources::acting;
 
 #[test]
@@ -137,6 +141,45 @@ fn more_batches_than_permitted_are_refused_with_a_time() {
     // Cheap requests are answered.
     assert_eq!(client.get("/v1/query/ff").status, 200);
     assert!(server.metric("simidx_shed_total ") >= 1.0);
+}
+
+#[test]
+fn an_answer_with_many_ids_is_no_cheap_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("index.simidx");
+    // All records but the last have the same fingerprint.
+    let mut fingerprints = vec![0xff_u64; 1100];
+    fingerprints.push(0xff00_0000);
+    write(&path, &fingerprints, true);
+    let records = store(&folder.path().join("pages"), Width::W64);
+    let all = fingerprints.iter().enumerate();
+    let all: Vec<_> = all.map(|(number, f)| (number.to_string(), *f)).collect();
+    records.add_many(&all).1.unwrap();
+    let mut options = options(vec![default(&path)]);
+    options.store = Some(records);
+    let words = 0xff_u64.to_le_bytes();
+    let ask = |options: ServerOptions| {
+        let server = start(options);
+        let mut client = server.client();
+        let mut status = |path: &str| client.get(path).status;
+        let mut all = vec![
+            status("/v1/query/ff"),
+            status("/v1/query/ff?index=store"),
+            status("/v1/nearest/ff?index=store"),
+            status("/v1/query/ff000000"),
+            status("/v1/query/ff000000?index=store"),
+        ];
+        for index in ["store", "default"] {
+            let path = format!("/v1/query?index={index}");
+            let answer = client.post(&path, "application/octet-stream", &words);
+            all.push(answer.status);
+        }
+        all
+    };
+    assert_eq!(ask(options.clone()), [200; 7]);
+    // Answers that need the thread pool are refused.
+    options.limits.max_waiting = 0;
+    assert_eq!(ask(options), [503, 503, 503, 200, 200, 503, 200]);
 }
 
 #[test]
