@@ -216,6 +216,8 @@ pub(crate) async fn add(mut call: Call) -> Answer {
         } else {
             let last = match lines.read(&generation, &body, max_batch) {
                 Ok(()) => json!({"done": true, "count": lines.count}),
+                // The status of the response can still report it.
+                Err(problem) if lines.count == 0 => return Err(problem),
                 Err(problem) => json!({"error": problem.to_json()}),
             };
             lines.out += &format!("{last}\n");

@@ -205,7 +205,12 @@ impl Asker<'_> {
             200
         );
         assert_eq!(self.ask(MANY, "POST", MANY, lines, document).status, 200);
-        assert_eq!(self.ask(MANY, "POST", MANY, lines, b"x").status, 200);
+        let good_then_bad = [&document[..], b"\nx"].concat();
+        assert_eq!(
+            self.ask(MANY, "POST", MANY, lines, &good_then_bad).status,
+            200
+        );
+        assert_eq!(self.ask(MANY, "POST", MANY, lines, b"x").status, 400);
         assert_eq!(self.ask(MANY, "POST", MANY, json_kind, b"x").status, 400);
         assert_eq!(
             self.ask_with(MANY, "POST", MANY, json_kind, document, "")

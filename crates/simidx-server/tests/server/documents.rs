@@ -170,6 +170,32 @@ fn lines_are_added_up_to_the_first_that_is_none() {
 }
 
 #[test]
+fn lines_of_which_none_is_added_have_the_status_of_their_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = start(with_store(&folder.path().join("pages"), Width::W64));
+    for (lines, status, kind) in [
+        ("garbage\n", 400, "bad-json"),
+        (
+            "\n{\"id\":\"a\",\"text\":\" \"}\n{\"id\":\"b\",\"fingerprint\":\"1\"}\n",
+            422,
+            "no-features",
+        ),
+    ] {
+        let path = "/v1/documents";
+        let refused = server.client().post(path, NDJSON, lines.as_bytes());
+        assert_eq!((refused.status, &*refused.kind()), (status, kind));
+        let line = if lines.starts_with('\n') { 2 } else { 1 };
+        assert_eq!(refused.json()["line"], line);
+    }
+    let nothing = server.client().post("/v1/documents", NDJSON, b"");
+    assert_eq!(
+        (nothing.status, nothing.text()),
+        (200, "{\"count\":0,\"done\":true}\n")
+    );
+    assert_eq!(server.metric("simidx_store_records"), 0.0);
+}
+
+#[test]
 fn bad_documents_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let server = start(with_store(&folder.path().join("pages"), Width::W64));
