@@ -2,6 +2,7 @@
 
 use std::ops::ControlFlow;
 
+use simidx::index::WarmOptions;
 use simidx::set::Question;
 use simidx::{Fingerprint, Id};
 
@@ -127,6 +128,31 @@ impl Collection {
         let found = find_sealed(&deleted, id, &places(&segments, id)?);
         let fingerprint = found.map(|(_, fingerprint)| fingerprint);
         Ok(Numbered::new(fingerprint, last))
+    }
+
+    /// Checks and loads all segments, as [`Set::warm`](simidx::Set::warm) does for files, so that the first queries are
+    /// as fast as later ones. Segments that are written afterwards are warm from the start.
+    ///
+    /// ```
+    /// # use simidx::Width;
+    /// # use simidx_collection::{Collection, Options};
+    /// use simidx::index::WarmOptions;
+    ///
+    /// # let folder = tempfile::tempdir()?;
+    /// let pages = Collection::create(folder.path().join("pages"), Width::W64, Options::default())?;
+    /// pages.warm(&WarmOptions::default())?;
+    /// # pages.close()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A damaged segment, with the name of its file; [`simidx::Error::Interrupted`] if the watch stops the work.
+    pub fn warm(&self, options: &WarmOptions) -> Result<()> {
+        let (segments, _) = self.core.read().sealed();
+        for segment in segments.iter() {
+            segment.set.warm(options)?;
+        }
+        Ok(())
     }
 
     /// Calls `visit` with the id and the fingerprint of each record, in any order, until it stops. The records are

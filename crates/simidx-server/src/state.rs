@@ -20,7 +20,7 @@ use crate::log::Log;
 use crate::metrics::{IndexMetrics, Metrics};
 use crate::options::{Hook, NamedIndex, ServerOptions};
 use crate::problem::{Problem, kind_of};
-use crate::source::Source;
+use crate::source::{Source, of_library};
 use crate::tls::{self, Tls};
 
 /// The niceness of threads that open and close files during a reload: the lowest priority.
@@ -241,6 +241,10 @@ impl App {
                 true => STORE,
                 false => NamedIndex::DEFAULT,
             };
+            if app.options.warm {
+                let warmed = store.warm(&app.warm_options());
+                warmed.map_err(|error| opening(of_library(error)))?;
+            }
             let generation = app.generation(Source::Store(store), None, Vec::new());
             app.serve(name.to_owned(), Vec::new(), generation)?;
         }
@@ -376,10 +380,13 @@ impl App {
             return Err(Problem::unanswerable("mismatch", detail));
         }
         if self.options.warm {
-            let options = WarmOptions::default().threads(self.options.threads);
-            set.warm(&options).map_err(opening)?;
+            set.warm(&self.warm_options()).map_err(opening)?;
         }
         Ok(self.generation(Source::Files(set), old, stamps))
+    }
+
+    fn warm_options(&self) -> WarmOptions {
+        WarmOptions::default().threads(self.options.threads)
     }
 
     /// [`App::load`] on a thread with low priority, so that requests are not delayed. Threads that warm files inherit

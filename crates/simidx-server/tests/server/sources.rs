@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use simidx::{Fingerprint, Fingerprints, Watch, Width};
 use simidx_collection::Collection;
-use simidx_server::{Hook, ServerOptions};
+use simidx_server::{Hook, Server, ServerOptions};
 use simidx_testkit::le_bytes;
 
 use crate::client::PATIENCE;
@@ -84,6 +84,30 @@ fn a_store_answers_as_a_file_with_the_same_records() {
     assert_eq!(client.get("/v1/ids/id-5?index=store").body, file.body);
     assert_eq!(client.post("/-/reload", "", b"").status, 200);
     assert_eq!(client.get("/?index=store&q=id-5").status, 200);
+}
+
+#[test]
+fn a_store_is_checked_before_it_answers() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pages");
+    let records = store(&path, Width::W64);
+    let all: Vec<(String, u64)> = (0..2000).map(|n| (n.to_string(), n << 32)).collect();
+    records.add_many(&all).1.unwrap();
+    records.seal(&Watch::default()).unwrap();
+    records.close().unwrap();
+    drop(records);
+    let segment = path.join("segment-0000000001.simidx");
+    let mut bytes = std::fs::read(&segment).unwrap();
+    // The summary at the end of the file, which is checked when it is opened, remains.
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 0xff;
+    std::fs::write(&segment, bytes).unwrap();
+    let mut options = options(Vec::new());
+    options.store = Some(store(&path, Width::W64));
+    let refused = Server::bind(options.clone()).unwrap_err().to_string();
+    assert!(refused.contains("segment-0000000001.simidx"), "{refused}");
+    options.warm = false;
+    drop(start(options));
 }
 
 #[test]
