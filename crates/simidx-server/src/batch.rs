@@ -51,9 +51,9 @@ pub(crate) struct Batch {
     form: Form,
     budget: Budget,
     deadline: Instant,
-    /// The permits of the request body, and the permit of an expensive request. They are held until the last chunk is
-    /// done, even if the client has disconnected.
-    permits: [Option<OwnedSemaphorePermit>; 2],
+    /// The permits of the request body. They are held until the last chunk is done, even if the client has
+    /// disconnected.
+    body: Option<OwnedSemaphorePermit>,
 }
 
 /// The answer to a chunk, and the error that ended it early.
@@ -73,13 +73,13 @@ impl Batch {
             generation: generation.clone(),
             queries: queries.into_iter().collect(),
             form,
-            permits: [None, None],
+            body: None,
         }
     }
 
     /// Holds the permits of a request body as long as its queries.
     pub(crate) fn keeping(mut self, permit: Option<OwnedSemaphorePermit>) -> Self {
-        self.permits[0] = permit;
+        self.body = permit;
         self
     }
 
@@ -215,6 +215,10 @@ impl Batch {
             let mut outcome = trouble.map_or(Ok(()), Err);
             while let Some((answered, chunk_outcome)) = next {
                 let [bytes, ..] = answered.into_parts();
+                if sender.capacity() == 0 {
+                    // A client that does not read keeps no other from the pool.
+                    chunks.permit = None;
+                }
                 if !bytes.is_empty() && sender.send(bytes).await.is_err() {
                     return;
                 }
@@ -231,6 +235,7 @@ impl Batch {
                 }
                 Err(problem) => format!("{{\"error\":{}}}\n", problem.to_json()),
             };
+            drop(chunks);
             let _ = sender.send(last.into()).await;
         });
         Ok((receiver, name))
@@ -247,17 +252,20 @@ struct Chunks {
     batch: Arc<Batch>,
     under_way: VecDeque<oneshot::Receiver<Chunk>>,
     next: usize,
+    /// The permit of an expensive request, which chunks on the pool share.
+    permit: Option<Arc<OwnedSemaphorePermit>>,
 }
 
-/// Runs expensive work on the thread pool.
+/// Runs expensive work on the thread pool. It waits in turn while there are too many expensive requests.
 ///
 /// # Errors
-/// Too many expensive requests, or an error of `work`.
+/// An error of `work`, or the time for it is over.
 pub(crate) async fn on_pool<T: Send + 'static>(
     app: &Arc<App>,
     work: impl FnOnce() -> Result<T, Problem> + Send + 'static,
 ) -> Result<T, Problem> {
-    let permit = app.permit()?;
+    let deadline = Instant::now() + app.options.limits.timeout;
+    let permit = app.permit_by(deadline).await?;
     let (sender, receiver) = oneshot::channel();
     app.pool.spawn_fifo(move || {
         let _permit = permit;
@@ -265,7 +273,7 @@ pub(crate) async fn on_pool<T: Send + 'static>(
             let _ = sender.send(work());
         }
     });
-    let answer = tokio::time::timeout(app.options.limits.timeout + GRACE, receiver);
+    let answer = tokio::time::timeout_at((deadline + GRACE).into(), receiver);
     match answer.await {
         Ok(done) => done.unwrap_or_else(|_| Err(broken_off())),
         Err(_) => Err(timed_out()),
@@ -278,11 +286,12 @@ fn broken_off() -> Problem {
 }
 
 impl Chunks {
-    fn start(mut batch: Batch) -> Result<Self, Problem> {
-        batch.permits[1] = Some(batch.budget.app.permit()?);
+    fn start(batch: Batch) -> Result<Self, Problem> {
+        let permit = batch.budget.app.permit()?;
         let mut chunks = Chunks {
             under_way: VecDeque::new(),
             next: 0,
+            permit: Some(Arc::new(permit)),
             batch: Arc::new(batch),
         };
         for _ in 0..chunks.batch.budget.app.pool.current_num_threads() {
@@ -297,9 +306,11 @@ impl Chunks {
         }
         let (sender, receiver) = oneshot::channel();
         let (batch, start) = (self.batch.clone(), self.next);
+        let permit = self.permit.clone();
         self.next = batch.end(start, CHUNK_NS);
         let queries = start..self.next;
         self.batch.budget.app.pool.spawn_fifo(move || {
+            let _permit = permit;
             if !sender.is_closed() {
                 let _ = sender.send(batch.chunk(queries, &batch.budget));
             }
@@ -308,6 +319,12 @@ impl Chunks {
     }
 
     async fn next(&mut self) -> Option<Chunk> {
+        if self.permit.is_none() {
+            match self.batch.budget.app.permit_by(self.batch.deadline).await {
+                Ok(permit) => self.permit = Some(Arc::new(permit)),
+                Err(problem) => return Some((Answered::default(), Err(problem))),
+            }
+        }
         let chunk = self.under_way.pop_front()?;
         let deadline = self.batch.deadline + GRACE;
         match tokio::time::timeout_at(deadline.into(), chunk).await {

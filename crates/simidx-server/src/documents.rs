@@ -174,13 +174,14 @@ fn too_late() -> Problem {
     Problem::new(StatusCode::SERVICE_UNAVAILABLE, "timeout", detail)
 }
 
-/// Runs work that waits for the disk on a blocking thread. It has no timeout, because the answer reports whether the
-/// change was made.
+/// Runs work that waits for the disk on a blocking thread. Once begun, it has no timeout, because the answer reports
+/// whether the change was made.
 pub(crate) async fn on_disk<T: Send + 'static>(
     app: &App,
     work: impl FnOnce() -> Result<T, Problem> + Send + 'static,
 ) -> Result<T, Problem> {
-    let permit = app.permit()?;
+    let deadline = Instant::now() + app.options.limits.timeout;
+    let permit = app.permit_by(deadline).await?;
     let done = tokio::task::spawn_blocking(move || {
         // The work continues after the client has disconnected.
         let _permit = permit;

@@ -286,10 +286,25 @@ impl App {
     /// # Errors
     /// All permits are in use.
     pub(crate) fn permit(&self) -> Result<OwnedSemaphorePermit, Problem> {
-        self.waiting.take().ok_or_else(|| {
-            let limit = self.options.limits.max_waiting;
-            Problem::busy(format!("{limit} requests like this one are being answered"))
-        })
+        self.waiting.take().ok_or_else(|| self.full())
+    }
+
+    /// Waits in turn for a permit.
+    ///
+    /// # Errors
+    /// All permits are in use until the deadline.
+    pub(crate) async fn permit_by(
+        &self,
+        deadline: Instant,
+    ) -> Result<OwnedSemaphorePermit, Problem> {
+        let permit = self.waiting.free.clone().acquire_owned();
+        let permit = tokio::time::timeout_at(deadline.into(), permit).await;
+        permit.ok().and_then(Result::ok).ok_or_else(|| self.full())
+    }
+
+    fn full(&self) -> Problem {
+        let limit = self.options.limits.max_waiting;
+        Problem::busy(format!("{limit} requests like this one are being answered"))
     }
 
     /// Number of open generations of all indexes.

@@ -264,11 +264,15 @@ fn the_id_of_an_addition_can_be_named_by_an_address() {
 }
 
 /// Starts a server with one worker thread, whose searches block until the sender is dropped.
-fn held(timeout: Duration) -> (mpsc::Sender<()>, Arc<Mutex<Vec<u128>>>, Running) {
+fn held(
+    timeout: Duration,
+    max_waiting: usize,
+) -> (mpsc::Sender<()>, Arc<Mutex<Vec<u128>>>, Running) {
     let (release, held) = mpsc::channel::<()>();
     let held = Mutex::new(held);
     let mut options = options(Vec::new());
     options.threads = 1;
+    options.limits.max_waiting = max_waiting;
     options.limits.timeout = timeout;
     // All queries run on the worker thread.
     options.warm = false;
@@ -285,7 +289,7 @@ fn held(timeout: Duration) -> (mpsc::Sender<()>, Arc<Mutex<Vec<u128>>>, Running)
 
 #[test]
 fn what_waits_for_a_thread_is_answered_at_the_deadline() {
-    let (release, searched, server) = held(Duration::from_millis(300));
+    let (release, searched, server) = held(Duration::from_millis(300), 8);
     let mut first = server.client();
     first
         .send(b"GET /v1/query/1 HTTP/1.1\r\nhost: localhost\r\n\r\n")
@@ -311,6 +315,81 @@ fn what_waits_for_a_thread_is_answered_at_the_deadline() {
     until(|| server.client().get("/v1/query/3").status == 200);
     // These queries were cancelled.
     assert!(!searched.lock().unwrap().contains(&2));
+}
+
+#[test]
+fn a_document_waits_for_its_turn() {
+    for is_over in [false, true] {
+        let (timeout, wait) = match is_over {
+            true => (Duration::from_millis(300), PATIENCE),
+            false => (PATIENCE, Duration::from_millis(100)),
+        };
+        let (release, searched, server) = held(timeout, 1);
+        let mut first = server.client();
+        first
+            .send(b"GET /v1/query/1 HTTP/1.1\r\nhost: localhost\r\n\r\n")
+            .unwrap();
+        until(|| searched.lock().unwrap().contains(&1));
+        let (answered, answers) = mpsc::channel();
+        let document = json!({"id": "a", "fingerprint": "2"}).to_string();
+        for path in ["/v1/documents", "/v1/documents/b", "/v1/ids/b"] {
+            let (mut client, answered, document) =
+                (server.client(), answered.clone(), document.clone());
+            std::thread::spawn(move || {
+                let answer = match path {
+                    "/v1/documents" => client.post(path, JSON, document.as_bytes()),
+                    _ => client.get(path),
+                };
+                answered.send((path, answer)).unwrap();
+            });
+        }
+        // The first query has the only permit until it is released, or until the others give up.
+        let mut early: Vec<_> = answers.recv_timeout(wait).into_iter().collect();
+        assert_eq!(early.len(), usize::from(is_over));
+        if !is_over {
+            drop(release);
+        }
+        while early.len() < 3 {
+            early.push(answers.recv_timeout(PATIENCE).unwrap());
+        }
+        for (path, answer) in early {
+            let expected = match (is_over, path) {
+                (true, _) => 503,
+                (false, "/v1/documents") => 200,
+                (false, _) => 404,
+            };
+            assert_eq!(answer.status, expected, "{path}");
+        }
+    }
+}
+
+#[test]
+fn a_client_that_does_not_read_lines_keeps_no_other_from_the_pool() {
+    const LINES: usize = 10_000;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("index.simidx");
+    let mut building = BuildOptions::default();
+    building.ids = IdKind::String;
+    let mut builder = IndexBuilder::new(Width::W64, building).unwrap();
+    builder.push_with_id(0xff_u64, &"i".repeat(4000)).unwrap();
+    builder.finish_to_path(&path).unwrap();
+    let mut options = options(vec![default(&path)]);
+    options.limits.max_waiting = 1;
+    options.limits.timeout = Duration::from_secs(600);
+    options.limits.idle_timeout = Duration::from_secs(600);
+    let server = start(options);
+    let body = "\"ff\"\n".repeat(LINES);
+    let mut client = server.client();
+    let head = format!(
+        "POST /v1/query HTTP/1.1\r\nhost: localhost\r\ncontent-type: {NDJSON}\r\ncontent-length: {}\r\n\r\n",
+        body.len()
+    );
+    client.send(&[head, body].concat().into_bytes()).unwrap();
+    // The answer has more bytes than the system takes.
+    assert!(client.line().unwrap().contains(" 200 "));
+    let other = || server.client().post("/v1/query", NDJSON, b"\"ff\"\n");
+    until(|| other().status == 200);
+    while client.line().unwrap() != format!("{{\"done\":true,\"count\":{LINES}}}") {}
 }
 
 #[test]
