@@ -11,6 +11,7 @@ use simidx::set::Question;
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 
 use crate::answer::{Answered, Asked, Budget, Form, answer};
+use crate::call::no_memory;
 use crate::problem::Problem;
 use crate::request::What;
 use crate::source::Source;
@@ -77,10 +78,20 @@ impl Batch {
         }
     }
 
-    /// Holds the permits of a request body as long as its queries.
-    pub(crate) fn keeping(mut self, permit: Option<OwnedSemaphorePermit>) -> Self {
+    /// Holds the permits of a request body as long as its queries, which may take more memory than the body.
+    ///
+    /// # Errors
+    /// There is no memory for that.
+    pub(crate) fn keeping(mut self, permit: Option<OwnedSemaphorePermit>) -> Result<Self, Problem> {
         self.body = permit;
-        self
+        let bodies = &self.budget.app.bodies;
+        let len = self.queries.capacity() * size_of::<Asked>();
+        // The largest batch that is permitted has to be possible.
+        let len = len.min(bodies.count.saturating_mul(1024));
+        match bodies.hold(&mut self.body, len) {
+            true => Ok(self),
+            false => Err(no_memory()),
+        }
     }
 
     /// Estimates the nanoseconds of a query, without fingerprinting a text.

@@ -79,7 +79,7 @@ impl Call {
                         return Err(too_large());
                     }
                     if !app.bodies.hold(&mut permit, len) {
-                        return Err(Problem::busy("there is no memory for further bodies"));
+                        return Err(no_memory());
                     }
                     whole.extend_from_slice(&data);
                 }
@@ -94,6 +94,11 @@ impl Call {
             }
         }
     }
+}
+
+/// The problem of a body, or of its queries, that all permits are too few for.
+pub(crate) fn no_memory() -> Problem {
+    Problem::busy("there is no memory for further bodies")
 }
 
 /// Returns the content type of a body, with its parameters.

@@ -179,7 +179,7 @@ pub(crate) async fn batch(mut call: Call) -> Answer {
             let asked = words.into_iter().map(What::Fingerprint);
             let asked = asked.map(|what| Asked::new(what, question));
             let batch = Batch::new(app, &generation, asked, Form::Columns);
-            let (answered, name) = batch.keeping(permit).whole().await?;
+            let (answered, name) = batch.keeping(permit)?.whole().await?;
             let parts: Vec<_> = answered.into_iter().map(Answered::into_parts).collect();
             // The counts of all queries, then the fingerprints, then the distances.
             let columns = [1, 0, 2].into_iter();
@@ -195,7 +195,7 @@ pub(crate) async fn batch(mut call: Call) -> Answer {
             let question = question(app, source, &either(params, own)?)?;
             let asked = queries.into_iter().map(|what| Asked::new(what, question));
             let batch = Batch::new(app, &generation, asked, Form::Objects);
-            let (answered, name) = batch.keeping(permit).whole().await?;
+            let (answered, name) = batch.keeping(permit)?.whole().await?;
             (results(answered), name)
         }
         _ => {
@@ -205,8 +205,7 @@ pub(crate) async fn batch(mut call: Call) -> Answer {
                 return Err(trouble.clone());
             }
             let batch = Batch::new(app, &generation, asked, Form::Lines);
-            // The queries take as much memory as the body.
-            let (pieces, name) = batch.keeping(permit).lines(trouble).await?;
+            let (pieces, name) = batch.keeping(permit)?.lines(trouble).await?;
             (response::pieces(NDJSON, pieces), name)
         }
     };
@@ -273,5 +272,5 @@ pub(crate) async fn text(mut call: Call) -> Answer {
     let question = question(app, &generation.source, &either(params, own)?)?;
     let asked = Asked::new(What::Text(text), question);
     let batch = Batch::new(app, &generation, [asked], Form::Lines);
-    object(batch.keeping(permit)).await
+    object(batch.keeping(permit)?).await
 }
