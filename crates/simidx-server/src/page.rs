@@ -19,6 +19,7 @@ use crate::problem::Problem;
 use crate::queries::{question, record_id};
 use crate::request::{self, Params, What};
 use crate::response::{Content, of_generation, whole};
+use crate::source::Source;
 use crate::state::{App, Generation};
 
 /// Largest number of matches that are shown.
@@ -64,7 +65,7 @@ pub(crate) async fn page(
         p {
             (plural(size.fingerprints, "fingerprint")) " of " (generation.source.width()) " bits in "
             (plural(size.records, "record")) ". Near-duplicates differ in at most "
-            (plural(generation.source.max_distance().into(), "bit")) "."
+            (plural(by_default(app, &generation.source).into(), "bit")) "."
         }
     };
     let mut sections = vec![(
@@ -112,6 +113,11 @@ pub(crate) async fn page(
     Ok(of_generation(response, generation.source.generation()))
 }
 
+/// The distance of a query that names none.
+fn by_default(app: &App, source: &Source) -> u32 {
+    source.max_distance().min(app.max_distance(source))
+}
+
 /// Returns the form with the values that were sent.
 fn form(app: &App, params: &Params, index: &str, generation: &Generation) -> Markup {
     let what = match generation.fingerprinter() {
@@ -119,7 +125,7 @@ fn form(app: &App, params: &Params, index: &str, generation: &Generation) -> Mar
         Err(_) => "Fingerprint or id",
     };
     let largest = app.max_distance(&generation.source);
-    let distance = params.k.unwrap_or(generation.source.max_distance());
+    let distance = params.k.unwrap_or(by_default(app, &generation.source));
     html! {
         // The address of this page, also below a path of a proxy. The method is POST because a text may be too long for
         // an address.

@@ -66,6 +66,18 @@ fn check(html: &str) {
 }
 
 #[test]
+fn the_form_can_be_sent_as_it_is() {
+    let fixture = Fixture::<u64>::new(400);
+    let mut options = options(vec![default(&fixture.path)]);
+    // The tables were made for 3.
+    options.limits.max_distance = Some(2);
+    let page = start(options).client().get("/");
+    let page = page.text();
+    assert!(page.contains("max=\"2\" value=\"2\""), "{page}");
+    assert!(page.contains("differ in at most 2 bits"), "{page}");
+}
+
+#[test]
 fn the_page_shows_matches_side_by_side_with_what_differs() {
     let folder = tempfile::tempdir().unwrap();
     let server = start(with_texts(folder.path()));
