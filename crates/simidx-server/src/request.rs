@@ -268,13 +268,23 @@ const ENDS: [(&str, &str); 3] = [
 const ERROR_LEN: usize = 300;
 
 fn bad_json(error: &serde_json::Error) -> Problem {
+    let text = error.to_string();
     let kind = match error.classify() {
+        // Only the error of a fingerprint begins with what it quotes.
+        serde_json::error::Category::Data if text.starts_with('"') => "bad-fingerprint",
         serde_json::error::Category::Data => "bad-request",
         _ => "bad-json",
     };
-    let text = error.to_string();
-    let place = format!(" at line {} column {}", error.line(), error.column());
+    let (line, column) = (error.line(), error.column());
+    let place = format!(" at line {line} column {column}");
     let mut detail = text.strip_suffix(&place).unwrap_or(&text).to_owned();
+    let place = match line {
+        // The whole value is meant.
+        0 => String::new(),
+        // Of lines, the problem has the number in the body.
+        1 => format!(" at column {column}"),
+        _ => place,
+    };
     for (theirs, ours) in STARTS {
         if let Some(rest) = detail.strip_prefix(theirs) {
             detail = format!("{ours}{rest}");
@@ -327,7 +337,7 @@ fn batch_of<F: Fingerprint>(body: &[u8], max_batch: usize) -> Result<(Vec<What>,
 pub(crate) fn check_batch(count: usize, max_batch: usize) -> Result<(), Problem> {
     match count > max_batch {
         true => Err(Problem::too_large(format!(
-            "there are {count} queries, the limit of a batch is {max_batch}"
+            "the limit of a batch is {max_batch} queries or documents"
         ))),
         false => Ok(()),
     }
@@ -462,7 +472,10 @@ mod tests {
             (br#" [["ff"],null,2,null,null]"#, "bad-request"),
             (b"{}", "bad-request"),
             (br#"{"fingerprints":[255]}"#, "bad-request"),
-            (br#"{"fingerprints":["10000000000000000"]}"#, "bad-request"),
+            (
+                br#"{"fingerprints":["10000000000000000"]}"#,
+                "bad-fingerprint",
+            ),
             (br#"{"fingerprints":["1"],"texts":["a"]}"#, "bad-request"),
             (br#"{"fingerprints":["1"],"k":-1}"#, "bad-request"),
             (
@@ -491,25 +504,29 @@ mod tests {
             (r#"[["ff"],null,2,null,null]"#, "an object is expected"),
             (
                 "5",
-                "invalid type: integer `5`, expected an object at line 1",
+                "invalid type: integer `5`, expected an object at column ",
             ),
-            ("null", "invalid type: null, expected an object at line 1"),
+            ("null", "invalid type: null, expected an object at column "),
             (
                 r#"{"fingerprints":["1"],"k":-1}"#,
-                "integer `-1`, expected a whole number at line 1",
+                "integer `-1`, expected a whole number at column ",
             ),
             (
                 r#"{"fingerprints":["1"],"limit":"2"}"#,
-                "string \"2\", expected a whole number at line 1",
+                "string \"2\", expected a whole number at column ",
             ),
             (
                 r#"{"fingerprints":{"a":1}}"#,
-                "invalid type: object, expected an array at line 1",
+                "invalid type: object, expected an array at column ",
             ),
             // Words of the client remain unchanged.
             (
                 r#"{"limit":"invalid type: map, expected u32"}"#,
-                r#"string "invalid type: map, expected u32", expected a whole number at line 1"#,
+                r#"string "invalid type: map, expected u32", expected a whole number at column "#,
+            ),
+            (
+                "{\"limit\":1,\n\"k\":-1}",
+                "integer `-1`, expected a whole number at line 2 column ",
             ),
             (
                 r#"{"expected a sequence":1}"#,
@@ -522,11 +539,19 @@ mod tests {
         let long = format!(r#"{{"k":"{}"}}"#, "é".repeat(5000));
         let detail = detail(batch(Width::W64, long.as_bytes(), 2));
         assert!(
-            detail.len() < 400 && detail.ends_with("… at line 1 column 10007"),
+            detail.len() < 400 && detail.ends_with("… at column 10007"),
             "{detail}"
         );
         assert!(document(Width::W64, br#"["zz2",null,"ff"]"#).is_err());
         assert!(line(Width::W64, br#"["ff"]"#).is_err());
+        let alone = line(Width::W64, b"\"zz\"").unwrap_err();
+        assert_eq!(
+            (alone.kind(), alone.detail()),
+            (
+                "bad-fingerprint",
+                "\"zz\" is not a hexadecimal number of at most 64 bits"
+            )
+        );
         assert!(text(br#"["a"]"#, true).is_err());
         let none = Params::parse(Some("index=a"), &[]).unwrap_err();
         assert_eq!(

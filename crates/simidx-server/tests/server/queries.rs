@@ -228,7 +228,7 @@ fn a_bad_line_ends_a_batch_after_the_answers_before_it() {
     let response = client.post("/v1/query", NDJSON, b"{\"fingerprint\":\"zz\"}\n\"3\"\n");
     assert_eq!(
         (response.status, response.kind()),
-        (400, "bad-request".to_owned())
+        (400, "bad-fingerprint".to_owned())
     );
 }
 
