@@ -31,14 +31,18 @@ pub struct Problem {
 }
 
 impl Problem {
-    /// Creates a problem.
+    /// Creates a problem. A request that finds the server busy may be repeated a second later.
     pub(crate) fn new(status: StatusCode, kind: &'static str, detail: impl Into<String>) -> Self {
-        Problem {
+        let problem = Problem {
             status,
             kind,
             detail: detail.into(),
             line: None,
             header: None,
+        };
+        match status {
+            StatusCode::SERVICE_UNAVAILABLE => problem.with(RETRY_AFTER, "1"),
+            _ => problem,
         }
     }
 
@@ -57,9 +61,9 @@ impl Problem {
         Self::new(StatusCode::NOT_FOUND, kind, detail)
     }
 
-    /// Creates the problem of a request that may be repeated a second later.
+    /// Creates the problem of a request that there is no room for.
     pub(crate) fn busy(detail: impl Into<String>) -> Self {
-        Self::new(StatusCode::SERVICE_UNAVAILABLE, "busy", detail).with(RETRY_AFTER, "1")
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "busy", detail)
     }
 
     /// Creates the problem of a body that exceeds its limit.

@@ -51,6 +51,7 @@ impl Response {
         );
         let problem = self.json();
         assert_eq!(problem["status"], self.status, "{problem}");
+        assert_eq!(self.header("retry-after").is_some(), self.status == 503);
         assert!(
             problem["detail"].as_str().unwrap().len() < 1000,
             "{problem}"
