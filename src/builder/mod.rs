@@ -17,7 +17,7 @@ pub use crate::error::{BuildError, OptionsError};
 pub use crate::extsort::MIN_MEMORY;
 pub use publish::AtomicFile;
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::PathBuf;
 
 use crate::codec::{Codec, check_block_size};
@@ -170,8 +170,6 @@ impl BuildOptions {
 pub struct IndexBuilder {
     collecting: OfWidth,
     record_count: u64,
-    /// Whether a record was lost, so that no index can be written.
-    is_broken: bool,
 }
 
 /// The build, by width.
@@ -187,7 +185,6 @@ impl IndexBuilder {
         Ok(IndexBuilder {
             collecting,
             record_count: 0,
-            is_broken: false,
         })
     }
 
@@ -309,9 +306,6 @@ impl IndexBuilder {
 
     /// [`IndexBuilder::finish`], compiled once for all writers.
     fn finish_as_one(self, out: &mut (dyn Write + Send)) -> Result<Summary> {
-        if self.is_broken {
-            return Err(io::Error::other("records were lost when they were added").into());
-        }
         let count = self.record_count;
         by_width!(ByWidth, self.collecting, collecting => collecting.finish(count, out))
     }
@@ -329,13 +323,9 @@ impl IndexBuilder {
 
     /// Counts `count` records if they were added.
     fn counted(&mut self, count: u64, added: Result<()>) -> Result<()> {
-        match &added {
-            Ok(()) => self.record_count += count,
-            Err(Error::Io(_)) => self.is_broken = true,
-            // The builder is unchanged.
-            Err(_) => {}
-        }
-        added
+        added?;
+        self.record_count += count;
+        Ok(())
     }
 }
 

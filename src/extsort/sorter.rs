@@ -1,6 +1,6 @@
 //! Sorts in bounded memory: writes records as ordered runs when they do not fit, then merges these.
 
-use std::io::{BufWriter, IntoInnerError};
+use std::io::{self, BufWriter, IntoInnerError};
 
 use super::merge::{Merge, RUN_BUFFER_LEN};
 use super::record_buffer::RecordBuffer;
@@ -25,6 +25,8 @@ pub(crate) struct Sorter<B> {
     spilling: Option<Background<Result<(B, TempFile)>>>,
     /// Ordered runs, by the number of times that their records were merged.
     runs: Vec<Vec<TempFile>>,
+    /// Whether records were lost because a run was not written.
+    has_lost: bool,
 }
 
 /// All records, in order.
@@ -62,20 +64,33 @@ impl<B: RecordBuffer> Sorter<B> {
             buffer: B::default(),
             spilling: None,
             runs: Vec::new(),
+            has_lost: false,
         }
     }
 
     /// Calls `add` to append a few records.
     ///
     /// # Errors
-    /// A failure to write a run.
+    /// A failure to write a run, after which every later call fails.
     #[inline]
     pub(crate) fn add(&mut self, add: impl FnOnce(&mut B)) -> Result<()> {
+        self.check()?;
         add(&mut self.buffer);
         if self.buffer.memory_len() >= self.buffer_budget() {
+            self.has_lost = true;
             self.spill()?;
+            self.has_lost = false;
         }
         Ok(())
+    }
+
+    /// Checks that no records were lost.
+    #[inline]
+    fn check(&self) -> Result<()> {
+        match self.has_lost {
+            true => Err(io::Error::other("records were lost when they were added").into()),
+            false => Ok(()),
+        }
     }
 
     /// Calls `reserve` to reserve memory in the buffer for later records.
@@ -102,8 +117,9 @@ impl<B: RecordBuffer> Sorter<B> {
     /// they take.
     ///
     /// # Errors
-    /// A failure to write or read runs.
+    /// A failure to write or read runs, now or earlier.
     pub(crate) fn finish(mut self) -> Result<Sorted<B>> {
+        self.check()?;
         self.buffer.sort();
         self.collect_run()?;
         if self.runs.is_empty() {
@@ -278,10 +294,16 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_is_not_there_is_an_error() {
+    fn a_folder_that_is_not_there_is_an_error_for_ever() {
         let temp = TempSpace::new(Some("/no/such/folder".into()), 0);
         let mut sorter = Sorter::<Vec<u64>>::new(temp, 80);
         let result = (0..1000).try_for_each(|i| sorter.add(|buffer| buffer.push(i)));
         assert!(result.is_err());
+        for error in [
+            sorter.add(|buffer| buffer.push(1)).unwrap_err(),
+            sorter.finish().unwrap_err(),
+        ] {
+            assert_eq!(error.to_string(), "records were lost when they were added");
+        }
     }
 }

@@ -1,5 +1,7 @@
 //! Excluded ids: sorted in bounded memory, then compared with the ids of each segment in order.
 
+use std::io;
+
 use super::NumberedIndex;
 use crate::bit_set::BitSet;
 use crate::error::{Error, Result};
@@ -20,16 +22,22 @@ pub(super) enum ExcludedIds {
     Strings(Sorter<IndexedStrings>),
     /// Sorted; no more ids can be added.
     Sorted(SortedIds),
+    /// Lost, because they could not be sorted.
+    Lost,
 }
 
 impl ExcludedIds {
     /// The kind of the ids.
-    pub(super) fn kind(&self) -> IdKind {
+    ///
+    /// # Errors
+    /// The ids are lost.
+    pub(super) fn kind(&self) -> Result<IdKind> {
         match self {
-            ExcludedIds::None => IdKind::None,
-            ExcludedIds::Numbers(_) => IdKind::Number,
-            ExcludedIds::Strings(_) => IdKind::String,
-            ExcludedIds::Sorted(sorted) => sorted.kind,
+            ExcludedIds::None => Ok(IdKind::None),
+            ExcludedIds::Numbers(_) => Ok(IdKind::Number),
+            ExcludedIds::Strings(_) => Ok(IdKind::String),
+            ExcludedIds::Sorted(sorted) => Ok(sorted.kind),
+            ExcludedIds::Lost => Err(lost()),
         }
     }
 
@@ -43,6 +51,7 @@ impl ExcludedIds {
         }
         match self {
             ExcludedIds::Numbers(sorter) => sorter.add(|ids| ids.push(id)),
+            ExcludedIds::Lost => Err(lost()),
             _ => Err(mixed()),
         }
     }
@@ -59,6 +68,7 @@ impl ExcludedIds {
             ExcludedIds::Strings(sorter) => {
                 sorter.add(|ids| ids.push(Prefix::default(), [id, b""], 0))
             }
+            ExcludedIds::Lost => Err(lost()),
             _ => Err(mixed()),
         }
     }
@@ -66,23 +76,23 @@ impl ExcludedIds {
     /// Sorts the ids, if they are not yet sorted. Afterwards no more can be added.
     ///
     /// # Errors
-    /// A failure to read or write temporary files; the ids are then lost.
+    /// A failure to read or write temporary files; the ids are then lost, and every later call fails.
     pub(super) fn sorted(&mut self, temp: &TempSpace) -> Result<&mut SortedIds> {
-        let sorted = match std::mem::replace(self, ExcludedIds::None) {
+        let sorted = match std::mem::replace(self, ExcludedIds::Lost) {
             ExcludedIds::Sorted(sorted) => sorted,
             unsorted => unsorted.sort(temp)?,
         };
         *self = ExcludedIds::Sorted(sorted);
         match self {
             ExcludedIds::Sorted(sorted) => Ok(sorted),
-            _ => Err(mixed()),
+            _ => Err(lost()),
         }
     }
 
     fn sort(self, temp: &TempSpace) -> Result<SortedIds> {
-        let (mut ids, kind) = (temp.spool(), self.kind());
+        let (mut ids, kind) = (temp.spool(), self.kind()?);
         match self {
-            ExcludedIds::None | ExcludedIds::Sorted(_) => {}
+            ExcludedIds::None | ExcludedIds::Sorted(_) | ExcludedIds::Lost => {}
             ExcludedIds::Numbers(sorter) => {
                 let mut last = None;
                 sorter.finish()?.for_each_round(|numbers| {
@@ -112,6 +122,10 @@ impl ExcludedIds {
         }
         Ok(SortedIds { ids, kind })
     }
+}
+
+fn lost() -> Error {
+    io::Error::other("the ids to be left out were lost when they were sorted").into()
 }
 
 fn mixed() -> Error {
@@ -313,7 +327,7 @@ mod tests {
                         .unwrap(),
                 }
             }
-            assert_eq!(excluded.kind(), kind);
+            assert_eq!(excluded.kind().unwrap(), kind);
             let sorted = excluded.sorted(&temp).unwrap();
             let all: Vec<_> = segments.iter().enumerate().collect();
             let mut slots = vec![BitSet::default(); 2];
@@ -342,6 +356,28 @@ mod tests {
                 unmatched,
                 (20_000..40_000).filter(|id| id % 3 == 0).count() as u64
             );
+        }
+    }
+
+    #[test]
+    fn ids_that_cannot_be_written_are_an_error_for_ever() {
+        let temp = TempSpace::new(Some("/no/such/folder".into()), 0);
+        // They are lost while they are added, or when they are sorted.
+        for (count, budget) in [(3000, 1 << 10), (3000, 1 << 22)] {
+            for kind in [IdKind::Number, IdKind::String] {
+                let mut excluded = ExcludedIds::None;
+                let add = |excluded: &mut ExcludedIds, id| match kind {
+                    IdKind::Number => excluded.add_number(id, &temp, budget),
+                    _ => excluded.add_string(name(id).as_bytes(), &temp, budget),
+                };
+                let added = (0..count).try_for_each(|id| add(&mut excluded, id));
+                assert_eq!(added.is_ok(), budget == 1 << 22);
+                for _ in 0..2 {
+                    assert!(matches!(excluded.sorted(&temp), Err(Error::Io(_))));
+                    assert!(matches!(excluded.kind(), Err(Error::Io(_))));
+                    assert!(matches!(add(&mut excluded, 7), Err(Error::Io(_))));
+                }
+            }
         }
     }
 

@@ -125,9 +125,9 @@ impl Exclusions {
     /// Checks that the ids are of the kind that the segments have.
     ///
     /// # Errors
-    /// They are of another kind.
+    /// They are of another kind, or lost.
     pub(crate) fn check(&self, kind: IdKind) -> Result<()> {
-        let by = self.lock_ids().kind();
+        let by = self.lock_ids().kind()?;
         if by == IdKind::None || by == kind {
             return Ok(());
         }
@@ -149,7 +149,7 @@ impl Exclusions {
         blame: impl Fn(usize, Error) -> Error,
     ) -> Result<u64> {
         let mut ids = self.lock_ids();
-        if ids.kind() == IdKind::None {
+        if ids.kind()? == IdKind::None {
             return Ok(0);
         }
         ids.sorted(&self.temp)?
