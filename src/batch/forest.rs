@@ -22,6 +22,7 @@ pub(super) fn span<F: Fingerprint>(group: &mut [F], rule: &Rule<F>, out: &mut Em
         if reached == group.len() || out.is_over() {
             return;
         }
+        out.compared(group.len() - reached);
         reach_from(done, &mut reached, group, rule, out);
     }
 }

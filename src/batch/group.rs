@@ -7,8 +7,10 @@
 use super::cover::{Bits, varying};
 use super::emit::Emitter;
 use super::forest::span;
+use super::ordered::{Give, Worker, in_order};
 use crate::cpu::{Cpu, Work, dispatch};
 use crate::design::{Permutation, Permuted};
+use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 
 /// Groups of at most this many values are always compared all with all.
@@ -32,7 +34,7 @@ pub(super) struct Rule<F> {
     /// The masks before this one. Pairs that agree on one of them have already met.
     pub(super) before: Vec<F>,
     /// Whether only enough pairs are needed to link the values.
-    spans: bool,
+    pub(super) spans: bool,
     /// Groups up to this size are compared all with all.
     few: usize,
     /// Estimated nanoseconds to sort a value.
@@ -217,14 +219,71 @@ pub(super) fn compare_pairs<F: Fingerprint>(
     if rule.spans {
         return span(group, rule, out);
     }
-    let mut rest = &*group;
-    while let [value, others @ ..] = rest {
-        if others.len() >= STEP && out.is_over() {
-            return;
+    compare_rows(group, group.len(), rule, out);
+}
+
+/// Compares each of the first `count` values with all after it, if all pairs count.
+#[inline(always)]
+fn compare_rows<F: Fingerprint>(
+    values: &[F],
+    count: usize,
+    rule: &Rule<F>,
+    out: &mut Emitter<'_, F>,
+) {
+    let mut rest = values;
+    for _ in 0..count {
+        let [value, others @ ..] = rest else { return };
+        if others.len() >= STEP {
+            out.compared(others.len());
+            if out.is_over() {
+                return;
+            }
         }
         compare(*value, others, rule, out);
         rest = others;
     }
+}
+
+struct CompareRows<'a, 'b, F> {
+    values: &'a [F],
+    count: usize,
+    rule: &'a Rule<F>,
+    out: &'a mut Emitter<'b, F>,
+}
+
+impl<F: Fingerprint> Work for CompareRows<'_, '_, F> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<C: Cpu>(self, _: C) {
+        compare_rows(self.values, self.count, self.rule, self.out);
+    }
+}
+
+/// Compares all values with each other, in parts of so many values that a part takes a few milliseconds. An empty list
+/// ends each part.
+///
+/// # Errors
+/// Any error of `take`.
+pub(super) fn compare_in_parts<F: Fingerprint>(
+    values: &[F],
+    part_len: usize,
+    rule: &Rule<F>,
+    take: Give<'_, (F, F)>,
+) -> Result<()> {
+    let worker = || -> Worker<'_, (F, F)> {
+        Box::new(move |part, give| {
+            let mut out = Emitter::new(give);
+            dispatch(CompareRows {
+                values: &values[part * part_len..],
+                count: part_len,
+                rule,
+                out: &mut out,
+            });
+            out.finish()
+        })
+    };
+    in_order(values.len().div_ceil(part_len), &worker, take)
 }
 
 /// Compares a value with others, in vector steps as long as none of them is near.

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use super::cover::Bits;
-use super::emit::Emitter;
+use super::emit::{Emitter, WATCHED};
 use super::gathered::Gathered;
-use super::group::{Rule, search};
+use super::group::{Rule, compare_in_parts, search};
 use super::partition::Buckets;
 use super::spill::{Take, search_values};
 use crate::error::{Error, Result};
@@ -478,27 +478,37 @@ fn find_in_memory<F: Fingerprint>(
 ) -> Result<()> {
     let bits = Bits::of(values);
     let cover = bits.cover(rule.distance, values.len() as u64, PARTITION_NS);
+    let mut done = 0;
+    let mut take_or_report = |pairs: &mut Vec<(F, F)>, total: usize| match pairs.is_empty() {
+        true => {
+            done += 1;
+            watch.report(Stage::Compare, done, total as u64)
+        }
+        false => take(pairs),
+    };
     let masks = match cover {
         Some(masks) if values.len() >= few && values.len() < u32::MAX as usize => masks,
+        None if !rule.spans => {
+            let part_len = (WATCHED / values.len().max(1)).max(1);
+            let total = values.len().div_ceil(part_len);
+            watch.report(Stage::Compare, 0, total as u64)?;
+            let mut take = |pairs: &mut Vec<(F, F)>| take_or_report(pairs, total);
+            return compare_in_parts(values, part_len, rule, &mut take);
+        }
         _ => {
-            let mut out = Emitter::new(take);
+            watch.report(Stage::Compare, 0, 1)?;
+            let mut out = Emitter::new(take).watched(watch);
             search(&mut values.to_vec(), rule, &mut out);
-            return out.finish();
+            out.finish()?;
+            return watch.report(Stage::Compare, 1, 1);
         }
     };
     let mut buckets = Buckets::new(values.len());
-    let mut done = 0;
     for number in 0..masks.len() {
         buckets.fill(values, &bits, masks[number]);
         let rule = rule.of_mask(&masks, number);
-        let total = (masks.len() * buckets.count()) as u64;
-        buckets.search_all(&rule, &mut |pairs| {
-            if !pairs.is_empty() {
-                return take(pairs);
-            }
-            done += 1;
-            watch.report(Stage::Compare, done, total)
-        })?;
+        let total = masks.len() * buckets.count();
+        buckets.search_all(&rule, &mut |pairs| take_or_report(pairs, total))?;
     }
     Ok(())
 }
@@ -582,6 +592,61 @@ mod tests {
             let (some, found) = told(budget, 2);
             assert!(matches!(found, Err(Error::Interrupted)), "{found:?}");
             assert_eq!(some.len(), 2);
+        }
+    }
+
+    fn spread(count: u64) -> Vec<u64> {
+        let mix = |i: u64| i.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(31);
+        (1..=count)
+            .map(|i| mix(mix(i) ^ i).wrapping_mul(0xbf58_476d_1ce4_e5b9))
+            .collect()
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "takes minutes")]
+    fn a_search_without_a_cover_is_watched_and_divided() {
+        let mut values = spread(4000);
+        values.sort_unstable();
+        let few = &values[..500];
+        // All with all in parts, in one part, and only the pairs that link.
+        for (values, rule, least) in [
+            (&values[..], Rule::new(20), 3),
+            (few, Rule::new(2), 2),
+            (&values, Rule::spanning(16), 3),
+        ] {
+            for last in [usize::MAX, 1, 2] {
+                let calls = Arc::new(Mutex::new(0));
+                let by_watch = Arc::clone(&calls);
+                let watch = Watch::new(move |_| {
+                    let mut calls = by_watch.lock().unwrap();
+                    *calls += 1;
+                    match *calls == last {
+                        true => ControlFlow::Break(()),
+                        false => ControlFlow::Continue(()),
+                    }
+                });
+                let mut pairs = Vec::new();
+                let mut take = |found: &mut Vec<(u64, u64)>| {
+                    pairs.append(found);
+                    Ok(())
+                };
+                let found = find_in_memory(values, &rule, FEW, &mut take, &watch);
+                let calls = *calls.lock().unwrap();
+                if last < usize::MAX {
+                    assert!(matches!(found, Err(Error::Interrupted)), "{found:?}");
+                    assert_eq!(calls, last);
+                    continue;
+                }
+                found.unwrap();
+                assert!(calls >= least, "{calls}");
+                if !rule.spans {
+                    let pairs: Vec<_> = pairs
+                        .iter()
+                        .map(|p| (p.0, p.1, p.0.distance(p.1)))
+                        .collect();
+                    assert!(pairs == expected(values, rule.distance));
+                }
+            }
         }
     }
 
