@@ -1,12 +1,14 @@
 //! One document of each cluster: every way against comparing all documents, memory limits, indexes.
 
 use std::collections::BTreeSet;
+use std::ops::ControlFlow;
 
 use proptest::prelude::*;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use simidx::batch::{Decision, DedupOptions, Deduplicated, Deduplicator};
 use simidx::builder::MIN_MEMORY;
+use simidx::watch::{Stage, Watch};
 use simidx::{BuildOptions, Error, Fingerprint, IndexBuilder, Set, Width};
 
 /// For each document the first one of its cluster, by comparing all.
@@ -112,8 +114,10 @@ proptest! {
         let first = firsts(values.len(), |a, b| {
             nearest(values[a]).or(nearest(values[b])).is_none() && values[a].distance(values[b]) <= distance
         });
-        let mut documents = documents(&values, &options(distance));
+        let (earlier, later) = values.split_at(values.len() / 2);
+        let mut documents = documents(earlier, &options(distance));
         documents.exclude(&segments).unwrap();
+        documents.extend_from_slice(later).unwrap();
         let found = documents.finish().unwrap();
         for (document, &value) in values.iter().enumerate() {
             let expected = match nearest(value) {
@@ -230,6 +234,21 @@ proptest! {
             prop_assert_eq!(is_excluded, identity.is_none() && value.count_ones() <= distance);
         }
     }
+}
+
+#[test]
+fn a_watch_stops_the_search_of_a_set_that_excludes_documents() {
+    let mut builder = IndexBuilder::new(Width::W64, BuildOptions::default()).unwrap();
+    builder.push(7_u64).unwrap();
+    let mut file = Vec::new();
+    builder.finish(&mut file).unwrap();
+    let watch = Watch::new(|progress| match progress.stage {
+        Stage::Search => ControlFlow::Break(()),
+        _ => ControlFlow::Continue(()),
+    });
+    let mut documents = documents(&[8_u64], &options(1).watch(watch));
+    documents.exclude(&Set::from_bytes(file).unwrap()).unwrap();
+    assert!(matches!(documents.finish(), Err(Error::Interrupted)));
 }
 
 #[test]

@@ -126,21 +126,22 @@ impl Deduplicator {
         })
     }
 
-    /// Excludes all documents whose fingerprints are within the distance of a fingerprint of the set. They are in no
-    /// cluster. Exclusion goes by fingerprint, since an index holds no texts: later documents with an excluded
-    /// fingerprint are excluded too.
+    /// Excludes all documents whose fingerprints are within the distance of a fingerprint of the set, whenever they are
+    /// added. They are in no cluster. Exclusion goes by fingerprint, since an index holds no texts.
+    /// [`Deduplicator::finish`] searches the set.
     ///
     /// # Errors
-    /// The errors of [`Set::join`](crate::Set::join).
+    /// A set of another width.
     pub fn exclude(&mut self, set: &Set) -> Result<()> {
         by_width!(ByWidth, &mut self.documents, documents => documents.exclude(set))
     }
 
-    /// Forms the clusters, on all threads of the current pool.
+    /// Excludes documents and forms the clusters, on all threads of the current pool.
     ///
     /// # Errors
-    /// The errors of [`PairFinder::finish`](super::PairFinder::finish), a memory limit that is too small, and
-    /// [`Error::Interrupted`] if the watch of the options stops the search.
+    /// The errors of [`Set::join`](crate::Set::join) with the sets that exclude documents, and of
+    /// [`PairFinder::finish`](super::PairFinder::finish), a memory limit that is too small, and [`Error::Interrupted`]
+    /// if the watch of the options stops the search.
     pub fn finish(self) -> Result<Deduplicated> {
         by_width!(ByWidth, self.documents, documents => documents.cluster())
     }
@@ -155,8 +156,9 @@ struct Documents<F> {
     apart: Apart,
     /// The most documents that fit the memory limit.
     most: usize,
-    representatives: Option<Representatives>,
-    /// Fingerprints that an index excludes, ascending, each with the nearest fingerprint of that index.
+    /// The sets that exclude documents.
+    sets: Vec<Set>,
+    /// Fingerprints that a set excludes, ascending, each with the nearest fingerprint of the sets.
     excluded: Vec<(F, F)>,
 }
 
@@ -171,7 +173,7 @@ impl<F: Fingerprint> Documents<F> {
             fingerprints: Vec::new(),
             apart: Apart::default(),
             most: usize::try_from(most.min(u64::from(NONE))).unwrap_or(usize::MAX),
-            representatives: None,
+            sets: Vec::new(),
             excluded: Vec::new(),
         }
     }
@@ -184,7 +186,6 @@ impl<F: Fingerprint> Documents<F> {
         if fingerprints.len() > self.most.saturating_sub(self.slots()) {
             return Err(self.too_many(fingerprints.len()));
         }
-        self.representatives = None;
         self.fingerprints.extend_from_slice(fingerprints);
         Ok(())
     }
@@ -225,49 +226,52 @@ impl<F: Fingerprint> Documents<F> {
     /// See [`Deduplicator::exclude`].
     fn exclude(&mut self, set: &Set) -> Result<()> {
         set.width().check(Width::of::<F>())?;
-        let set = set.typed::<F>();
-        let mut options = JoinOptions::default();
-        options.distance = self.options.distance;
-        options.temp_dir = self.options.temp_dir.clone();
-        let mut batch_len = QUERIES.end;
-        if let Some(rest) = self.rest()? {
-            batch_len = (rest / 2 / QUERY_LEN).clamp(QUERIES.start, QUERIES.end);
-            options.memory = Some((rest / 2).max(MIN_MEMORY));
-        }
-        let representatives = self.take_representatives();
-        // Added to `excluded` only if the whole join succeeds.
-        let mut found = Vec::new();
-        let mut distinct = representatives
-            .iter(&self.fingerprints)
-            .map(|(_, fingerprint)| fingerprint);
-        loop {
-            let queries: Vec<F> = distinct.by_ref().take(batch_len as usize).collect();
-            if queries.is_empty() {
-                break;
+        self.sets.push(set.clone());
+        Ok(())
+    }
+
+    /// Finds the fingerprints that the sets exclude.
+    fn search_sets(&mut self, representatives: &Representatives) -> Result<()> {
+        for set in &self.sets {
+            let mut options = JoinOptions::default();
+            options.distance = self.options.distance;
+            options.temp_dir = self.options.temp_dir.clone();
+            options.watch = self.options.watch.clone();
+            let mut batch_len = QUERIES.end;
+            if let Some(rest) = self.rest()? {
+                batch_len = (rest / 2 / QUERY_LEN).clamp(QUERIES.start, QUERIES.end);
+                options.memory = Some((rest / 2).max(MIN_MEMORY));
             }
-            let mut last = None;
-            join_of(set, &queries, &options, &mut |number, near| {
-                // The first match of a query is the nearest.
-                if last.replace(number) != Some(number) {
-                    found.push((queries[number], near.fingerprint));
+            let mut distinct = representatives
+                .iter(&self.fingerprints)
+                .map(|(_, fingerprint)| fingerprint);
+            loop {
+                let queries: Vec<F> = distinct.by_ref().take(batch_len as usize).collect();
+                if queries.is_empty() {
+                    break;
                 }
-                Ok(())
-            })?;
+                let mut last = None;
+                join_of(set.typed::<F>(), &queries, &options, &mut |number, near| {
+                    // The first match of a query is the nearest.
+                    if last.replace(number) != Some(number) {
+                        self.excluded.push((queries[number], near.fingerprint));
+                    }
+                    Ok(())
+                })?;
+            }
         }
-        drop(distinct);
-        self.excluded.append(&mut found);
         let by_distance =
             |&(fingerprint, near): &(F, F)| (fingerprint, fingerprint.distance(near), near);
         self.excluded.sort_unstable_by_key(by_distance);
         self.excluded
             .dedup_by_key(|&mut (fingerprint, _)| fingerprint);
-        self.representatives = Some(representatives);
         Ok(())
     }
 
     /// See [`Deduplicator::finish`].
     fn cluster(mut self) -> Result<Deduplicated> {
-        let representatives = self.take_representatives();
+        let representatives = Representatives::new(&self.fingerprints, self.apart.documents());
+        self.search_sets(&representatives)?;
         let mut sets = DisjointSets::new(self.fingerprints.len())?;
         self.apart.for_each_repeated(|x, y| {
             sets.join(x, y);
@@ -363,13 +367,6 @@ impl<F: Fingerprint> Documents<F> {
         match memory.checked_sub(taken) {
             Some(rest) => Ok(Some(rest)),
             None => Err(self.too_many(0)),
-        }
-    }
-
-    fn take_representatives(&mut self) -> Representatives {
-        match self.representatives.take() {
-            Some(representatives) => representatives,
-            None => Representatives::new(&self.fingerprints, self.apart.documents()),
         }
     }
 }

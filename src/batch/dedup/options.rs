@@ -22,7 +22,8 @@ pub struct DedupOptions {
     pub memory: Option<u64>,
     /// The folder for temporary files, see [`BuildOptions::temp_dir`](crate::BuildOptions::temp_dir).
     pub temp_dir: Option<PathBuf>,
-    /// Called with the progress of the search for near fingerprints, see
+    /// Called with the progress of the search of sets that exclude documents, see
+    /// [`JoinOptions::watch`](super::JoinOptions::watch), then with that of the search for near fingerprints, see
     /// [`PairOptions::watch`](super::PairOptions::watch).
     pub watch: Watch,
 }

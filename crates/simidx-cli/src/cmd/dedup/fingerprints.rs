@@ -38,12 +38,11 @@ pub(super) fn judge<'a>(job: &Job<'a>, distance: u32) -> Result<(Judged<'a>, Sum
         ..
     } = collector;
     known.labels.end(&read)?;
-    if let Some(set) = job.set {
-        let bar = job.mode.spinner("looking documents up in the index");
-        deduplicator.exclude(set)?;
-        bar.finish_and_clear();
-    }
     let bar = job.mode.spinner("finding near-duplicates");
+    if let Some(set) = job.set {
+        deduplicator.exclude(set)?;
+        bar.set_message("looking documents up in the index, and finding near-duplicates");
+    }
     let mut found = deduplicator.finish()?;
     bar.finish_and_clear();
     if let Some(lengths) = &known.labels.lengths {
