@@ -26,12 +26,9 @@ function firstIndex(count, test) {
 }
 
 export class BlockTable {
-    constructor(record, { width, blockSize, fingerprintCount }) {
-        Object.assign(this, record);
-        this.width = width;
-        this.blockSize = blockSize;
-        this.fingerprintCount = fingerprintCount;
-        this.permutation = new Permutation(record.mask, width);
+    constructor(record, layout) {
+        Object.assign(this, layout, record);
+        this.permutation = new Permutation(record.mask, layout.width);
         this.name = `table ${record.number}`;
     }
 

@@ -10,12 +10,13 @@
  * - `limit`: the ids of the answer are longer than `idBytes`, or a look-up finds more than 2^20 records.
  */
 export class SimidxError extends Error {
-    constructor(kind, message, { rule, place, cause } = {}) {
-        super(message, cause === undefined ? undefined : { cause });
+    /** @param details may have a `rule`, a `place` and a `cause` */
+    constructor(kind, message, details = {}) {
+        super(message, details);
         this.name = "SimidxError";
         this.kind = kind;
-        this.rule = rule;
-        this.place = place;
+        this.rule = details.rule;
+        this.place = details.place;
     }
 }
 

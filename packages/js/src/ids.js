@@ -37,7 +37,7 @@ async function firstWhere(count, test) {
     let low = 0;
     let high = count;
     while (low < high) {
-        const step = Math.max(1, Math.ceil((high - low) / (PROBES + 1)));
+        const step = Math.ceil((high - low) / (PROBES + 1));
         const probes = [];
         for (let i = low + step - 1; i < high; i += step) {
             probes.push(i);
@@ -55,11 +55,7 @@ async function firstWhere(count, test) {
 class Ids {
     /** @param stringCode reads the string code */
     constructor(layout, stringCode) {
-        Object.assign(this, layout.sections);
-        this.recordCount = layout.recordCount;
-        this.fingerprintCount = layout.fingerprintCount;
-        this.idBits = layout.idBits;
-        this.idBase = layout.idBase;
+        Object.assign(this, layout, layout.sections);
         this.orderBits = bitLength(Math.max(0, layout.recordCount - 1));
         this.chunks = Math.ceil(layout.recordCount / CHUNK_IDS);
         this.stringCode = stringCode;

@@ -30,13 +30,11 @@ function rankOfLine(view, offset) {
 }
 
 export class LineTable {
-    constructor(record, { width, fingerprintCount }) {
-        Object.assign(this, record);
-        this.width = width;
-        this.fingerprintCount = fingerprintCount;
-        this.lowBitCount = width - record.addressBits;
+    constructor(record, layout) {
+        Object.assign(this, layout, record);
+        this.lowBitCount = layout.width - record.addressBits;
         this.topLines = 2 ** (record.addressBits - ADDRESS_BITS);
-        this.permutation = new Permutation(record.mask, width);
+        this.permutation = new Permutation(record.mask, layout.width);
         this.name = `table ${record.number}`;
     }
 
@@ -61,7 +59,7 @@ export class LineTable {
         check(marks.length === (below > 0 ? addresses.length : 0), "V44", `marks of ${place}`);
         // The values of address number i end where those of the next one start.
         const ends = below > 0 ? marks.map((mark) => mark + 1) : addresses.map((_, i) => i + 1);
-        const count = ends.length === 0 ? 0 : ends[ends.length - 1];
+        const count = ends.at(-1) ?? 0;
         check(rank + count <= this.fingerprintCount, "V45", `number of values of ${place}`);
         return { isCrowded: false, rank, addresses, ends, count, place };
     }
@@ -148,7 +146,7 @@ export class LineTable {
             return [];
         }
         const from = wanted[0].start;
-        const to = wanted[wanted.length - 1].end;
+        const to = wanted.at(-1).end;
         const reader = await this.readLowBits(reads, rank + from, to - from);
         const origin = reader.position;
         const w = BigInt(this.lowBitCount);

@@ -279,10 +279,10 @@ export class Index {
     #readAhead(reads, fingerprint, idBytes = DEFAULT_ID_BYTES) {
         const { width, fingerprintCount } = this.#layout;
         const ids = this.#ids;
-        if (this.#store.isInMemory) {
+        if (this.#store.source.view) {
             return () => {};
         }
-        const share = Number((fingerprint >> BigInt(width - 32)) & 0xffffffffn) / 2 ** 32;
+        const share = Number(fingerprint) / 2 ** width;
         ids.expect(reads, Math.floor(share * fingerprintCount));
         const bytes = Math.min(idBytes, MOST_BYTES_AHEAD);
         const readIds = (rank) => ids.ofRank(reads, rank, { bytes }).catch(() => {});

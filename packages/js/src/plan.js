@@ -123,7 +123,7 @@ export function planOf(tables, width, distance, count) {
             return scan;
         }
         if (isComplete(plan, width, distance)) {
-            reduce(plan, (step) => isComplete(step, width, distance));
+            reduce(plan, () => isComplete(plan, width, distance));
             const used = plan.filter((part) => part.flips >= 0);
             const probes = used.reduce((sum, part) => sum + patternCount(part.bits, part.flips), 0);
             const cost = used.reduce((sum, part) => sum + costOf(part), 0);
@@ -141,7 +141,7 @@ function reduce(plan, isEnough) {
     for (let t = plan.length - 1; t >= 0; t--) {
         const part = plan[t];
         const flips = part.flips;
-        for (part.flips = -1; part.flips < flips && !isEnough(plan);) {
+        for (part.flips = -1; part.flips < flips && !isEnough();) {
             part.flips++;
         }
     }

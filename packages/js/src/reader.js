@@ -65,7 +65,6 @@ export class Store {
         this.size = source.size;
         this.tail = tail;
         this.tailOffset = source.size - tail.length;
-        this.isInMemory = source.view !== undefined;
         this.cache = new Cache(cacheBytes);
         // The end of the file has been asked for.
         this.traffic = { requests: 1, bytes: tail.length, roundTrips: 1 };
@@ -98,7 +97,6 @@ export class Reads {
     constructor(store, signal) {
         this.store = store;
         this.signal = signal;
-        this.units = new Map();
         this.made = new Map();
         /** Ranks of fingerprints that were met in table 0. */
         this.ranks = new Map();
@@ -111,7 +109,7 @@ export class Reads {
         if (length === 0) {
             return new Uint8Array(0);
         }
-        if (this.store.isInMemory) {
+        if (source.view) {
             this.signal?.throwIfAborted();
             return source.view(offset, length);
         }
@@ -128,10 +126,6 @@ export class Reads {
     flush() {
         const queue = this.queue.sort((a, b) => a.offset - b.offset);
         this.queue = [];
-        if (this.signal?.aborted) {
-            queue.forEach(({ reject }) => reject(this.signal.reason));
-            return;
-        }
         let joined = [];
         let end = 0;
         for (const range of queue) {
@@ -153,9 +147,10 @@ export class Reads {
         const start = ranges[0].offset;
         // One more than the requests that may have led to this one.
         const roundTrip = traffic.roundTrips + 1;
-        traffic.requests++;
-        traffic.bytes += end - start;
         try {
+            this.signal?.throwIfAborted();
+            traffic.requests++;
+            traffic.bytes += end - start;
             const bytes = await this.store.read(start, end - start, this.signal);
             traffic.roundTrips = Math.max(traffic.roundTrips, roundTrip);
             // A copy, so that a range that is kept does not keep the whole answer.
@@ -172,31 +167,25 @@ export class Reads {
      * with the range what that needs. Units differ in their offsets.
      */
     unit(offset, length, verify, readMore) {
-        let unit = this.units.get(offset);
-        if (unit === undefined) {
-            unit = this.store.cache.get(offset) ?? this.readUnit(offset, length, verify, readMore);
-            this.units.set(offset, unit);
-            if (unit instanceof Promise) {
-                // Who waits for the unit gets its error; it may be wanted in advance only.
-                unit.catch(() => {});
+        return this.once(offset, async () => {
+            const { cache } = this.store;
+            let bytes = cache.get(offset);
+            if (bytes === undefined) {
+                const more = readMore?.();
+                bytes = await this.range(offset, length);
+                verify(bytes, await more);
+                cache.put(offset, bytes);
             }
-        }
-        return unit;
+            return bytes;
+        });
     }
 
-    async readUnit(offset, length, verify, readMore) {
-        const more = readMore?.();
-        const bytes = await this.range(offset, length);
-        verify(bytes, await more);
-        this.store.cache.put(offset, bytes);
-        return bytes;
-    }
-
-    /** The promise of what `make()` decodes, which is done once. */
+    /** The promise of what `make()` reads or decodes, which is done once. */
     once(key, make) {
         let promise = this.made.get(key);
         if (promise === undefined) {
             promise = make();
+            // Who waits for the promise gets its error; it may be wanted in advance only.
             promise.catch(() => {});
             this.made.set(key, promise);
         }
@@ -205,7 +194,6 @@ export class Reads {
 
     /** Lets go of what the operation has read, but not of what the cache keeps, and lets others run. */
     async pause() {
-        this.units.clear();
         this.made.clear();
         this.ranks.clear();
         await new Promise((resolve) => setTimeout(resolve, 0));
@@ -241,9 +229,6 @@ export class Reads {
 
     /** Bytes of the payload of a paged section. */
     async bytes(section, start, length) {
-        if (length === 0) {
-            return new Uint8Array(0);
-        }
         const first = Math.floor(start / PAGE_LENGTH);
         const last = Math.floor((start + length - 1) / PAGE_LENGTH);
         const waiting = [];

@@ -16,11 +16,11 @@ export async function lastRecordAtMost(reads, section, numberOf, first, count, w
     for (let tries = 0; high - low > 1; tries++) {
         const [lowest, highest] = [Math.floor((low + 1) / PAGE_RECORDS), Math.floor((high - 1) / PAGE_RECORDS)];
         const middle = Math.floor((lowest + highest) / 2);
-        const [wish, previousLow] = [tries === 0 ? Math.floor(guess / PAGE_RECORDS) : middle, low];
+        const wish = tries === 0 ? Math.floor(guess / PAGE_RECORDS) : middle;
         const page = Math.max(lowest, Math.min(highest, tries === 1 && low >= first ? lowest : wish));
         const view = viewOf(await reads.page(section, page));
         const end = Math.min(high, (page + 1) * PAGE_RECORDS);
-        for (let i = Math.max(previousLow + 1, page * PAGE_RECORDS); i < end; i++) {
+        for (let i = Math.max(low + 1, page * PAGE_RECORDS); i < end; i++) {
             if (numberOf(view, (i % PAGE_RECORDS) * RECORD_LENGTH) > wanted) {
                 high = i;
                 break;

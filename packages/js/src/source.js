@@ -24,8 +24,6 @@ class HttpSource {
         this.tailBytes = Math.max(LEAST_TAIL_BYTES, options.tailBytes ?? TAIL_BYTES);
         // Browsers let only one request at a time use a URL in their cache. Others may not know the member.
         this.request = { ...(globalThis.location && { cache: "no-store" }), ...options.request };
-        this.size = undefined;
-        this.version = undefined;
     }
 
     refuse(kind, reason) {
@@ -114,11 +112,15 @@ class HttpSource {
 
 /** A source that knows its size. */
 class RangeSource {
-    /** @param ranges `{size, read(offset, length, signal)}` */
-    constructor(ranges, options) {
+    /**
+     * @param ranges `{size, read(offset, length, signal)}`
+     * @param view gives a range at once if the source is in memory
+     */
+    constructor(ranges, options, view) {
         this.tailBytes = Math.max(LEAST_TAIL_BYTES, options.tailBytes ?? TAIL_BYTES);
         this.size = ranges.size;
         this.ranges = ranges;
+        this.view = view;
     }
 
     async tail(signal) {
@@ -141,14 +143,6 @@ class RangeSource {
     }
 }
 
-/** A source in memory: `view` gives its bytes at once. */
-class BufferSource extends RangeSource {
-    constructor(bytes, options) {
-        super({ size: bytes.length, read: (offset, length) => bytes.subarray(offset, offset + length) }, options);
-        this.view = this.ranges.read;
-    }
-}
-
 async function readBlob(blob, offset, length) {
     return new Uint8Array(await blob.slice(offset, offset + length).arrayBuffer());
 }
@@ -158,9 +152,11 @@ export function sourceOf(input, options) {
     if (typeof input === "string" || input instanceof URL) {
         return new HttpSource(input, options);
     }
-    const view = input instanceof ArrayBuffer ? new Uint8Array(input) : input;
-    if (ArrayBuffer.isView(view)) {
-        return new BufferSource(new Uint8Array(view.buffer, view.byteOffset, view.byteLength), options);
+    const buffer = input instanceof ArrayBuffer ? new Uint8Array(input) : input;
+    if (ArrayBuffer.isView(buffer)) {
+        const bytes = new Uint8Array(buffer.buffer, buffer.byteOffset, buffer.byteLength);
+        const read = (offset, length) => bytes.subarray(offset, offset + length);
+        return new RangeSource({ size: bytes.length, read }, options, read);
     }
     if (input instanceof Blob) {
         return new RangeSource({ size: input.size, read: (at, length) => readBlob(input, at, length) }, options);
