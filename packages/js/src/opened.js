@@ -5,7 +5,7 @@ import { check, checkArgument } from "./error.js";
 import { NumberIds, StringIds } from "./ids.js";
 import { readLayout } from "./layout.js";
 import { patterns, planOf } from "./plan.js";
-import { Reads, Store } from "./reader.js";
+import { Reads, Store, unlessAborted } from "./reader.js";
 import { sourceOf } from "./source.js";
 import { StringCode, compareBytes, textOf } from "./strings.js";
 
@@ -30,9 +30,8 @@ export function toHex(fingerprint, width) {
  */
 export async function open(input, options = {}) {
     const source = sourceOf(input, options);
-    const tail = await source.tail(options.signal);
-    // The source may not know signals.
     options.signal?.throwIfAborted();
+    const tail = await unlessAborted(options.signal, () => source.tail(options.signal));
     const store = new Store(source, tail, options.cacheBytes ?? DEFAULT_CACHE_BYTES);
     const reads = new Reads(store, options.signal);
     const layout = await readLayout(store, reads);

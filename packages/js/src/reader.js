@@ -23,6 +23,36 @@ const ITEMS_AT_ONCE = 256;
 /** Numbers of a packed array that are read at a time. */
 const NUMBERS_AT_ONCE = 1 << 15;
 
+/** The functions that end waits, by signal: one listener for all, since engines warn of many. */
+const waits = new Map();
+
+function endWaits({ target }) {
+    waits.get(target).forEach((end) => end());
+}
+
+/** What `work()` gives, or the reason of the signal as soon as that aborts, even if the work goes on. */
+export async function unlessAborted(signal, work) {
+    const ends = waits.get(signal) ?? new Set();
+    let end;
+    try {
+        return await new Promise((resolve, reject) => {
+            end = reject;
+            waits.set(signal, ends.add(end));
+            signal?.addEventListener("abort", endWaits);
+            work().then(resolve, reject);
+        });
+    } catch (error) {
+        // The work may have failed by the signal before that was told of it.
+        throw signal?.aborted ? signal.reason : error;
+    } finally {
+        ends.delete(end);
+        if (ends.size === 0) {
+            waits.delete(signal);
+            signal?.removeEventListener("abort", endWaits);
+        }
+    }
+}
+
 /** The most recently used checked ranges, up to a number of bytes. */
 class Cache {
     constructor(limit) {
@@ -61,7 +91,7 @@ export class Store {
     constructor(source, tail, cacheBytes) {
         this.source = source;
         this.running = 0;
-        this.waiting = [];
+        this.waiting = new Set();
         this.size = source.size;
         this.tail = tail;
         this.tailOffset = source.size - tail.length;
@@ -70,21 +100,31 @@ export class Store {
         this.traffic = { requests: 1, bytes: tail.length, roundTrips: 1 };
     }
 
-    /** Reads from the source, where a request waits for another one to end if there are many. */
+    /**
+     * Reads from the source, where a request waits for another one to end if there are many. One that was aborted ends
+     * when the source is done with it.
+     */
     async read(offset, length, signal) {
-        if (this.running === REQUESTS_AT_ONCE) {
-            await new Promise((resolve) => this.waiting.push(resolve));
-        } else {
-            this.running++;
-        }
+        let turn;
+        const work = async () => {
+            if (this.running === REQUESTS_AT_ONCE) {
+                await new Promise((resolve) => this.waiting.add((turn = resolve)));
+            } else {
+                this.running++;
+            }
+            try {
+                signal?.throwIfAborted();
+                return await this.source.read(offset, length, signal);
+            } finally {
+                const [next = () => this.running--] = this.waiting;
+                this.waiting.delete(next);
+                next();
+            }
+        };
         try {
-            signal?.throwIfAborted();
-            const bytes = await this.source.read(offset, length, signal);
-            signal?.throwIfAborted();
-            return bytes;
+            return await unlessAborted(signal, work);
         } finally {
-            const next = this.waiting.shift() ?? (() => this.running--);
-            next();
+            this.waiting.delete(turn);
         }
     }
 }

@@ -7,10 +7,7 @@ const TAIL_BYTES = 16384;
 const LEAST_TAIL_BYTES = 40;
 
 /** What an operation ends with, when reading from a place ended with `cause`. */
-function readError(cause, place, signal) {
-    if (signal?.aborted) {
-        return signal.reason;
-    }
+function readError(cause, place) {
     const message = `${place}: cannot read: ${cause?.message}`;
     return cause instanceof SimidxError ? cause : new SimidxError("read", message, { cause });
 }
@@ -36,12 +33,12 @@ class HttpSource {
         try {
             return await this.fetch(this.url, { ...this.request, headers, signal });
         } catch (error) {
-            throw readError(error, this.url, signal);
+            throw readError(error, this.url);
         }
     }
 
     /** The bytes of an answer, where `wanted(first, last, size)` says whether they are those that were asked for. */
-    async bytesOf(response, wanted, signal) {
+    async bytesOf(response, wanted) {
         const header = (name) => response.headers.get(name);
         try {
             if (response.status === 200) {
@@ -72,7 +69,7 @@ class HttpSource {
             return bytes;
         } catch (error) {
             response.body?.cancel().catch(() => {});
-            throw readError(error, this.url, signal);
+            throw readError(error, this.url);
         }
     }
 
@@ -94,11 +91,11 @@ class HttpSource {
         const isWanted = (first, last, size) => last === size - 1 && first === Math.max(0, size - this.tailBytes);
         const isKnown = response.status === 206 || response.headers.get("Content-Range") === "bytes */0";
         if (isKnown || ![200, 400, 416, 501].includes(response.status)) {
-            return this.bytesOf(response, isWanted, signal);
+            return this.bytesOf(response, isWanted);
         }
         // The server does not know ranges from the end. The first byte tells the length of the file.
         response.body?.cancel().catch(() => {});
-        await this.bytesOf(await this.ask("0-0", signal), (first, last) => first === 0 && last === 0, signal);
+        await this.bytesOf(await this.ask("0-0", signal), (first, last) => first === 0 && last === 0);
         const length = Math.min(this.tailBytes, this.size);
         return this.read(this.size - length, length, signal);
     }
@@ -106,7 +103,7 @@ class HttpSource {
     async read(offset, length, signal) {
         const end = offset + length - 1;
         const response = await this.ask(`${offset}-${end}`, signal);
-        return this.bytesOf(response, (first, last) => first === offset && last === end, signal);
+        return this.bytesOf(response, (first, last) => first === offset && last === end);
     }
 }
 
@@ -133,7 +130,7 @@ class RangeSource {
         try {
             bytes = await this.ranges.read(offset, length, signal);
         } catch (error) {
-            throw readError(error, "the source", signal);
+            throw readError(error, "the source");
         }
         if (!(bytes instanceof Uint8Array) || bytes.length !== length) {
             throw new SimidxError("read", `the source did not read ${length} bytes at ${offset}`);

@@ -1,6 +1,7 @@
 // What an operation reads, keeps and waits for at most.
 
 import assert from "node:assert/strict";
+import { getEventListeners } from "node:events";
 import { test } from "node:test";
 
 import { open } from "../src/index.js";
@@ -83,6 +84,34 @@ test("few requests wait at the same time", async () => {
     assert.equal((await Promise.all(ranges)).length, 100);
     assert.ok((await Promise.all(aborted)).includes("enough"));
     assert.deepEqual([most, store.running], [32, 0]);
+});
+
+test("an abort ends what waits for a turn or an answer, and its signal keeps no listener", async () => {
+    const answers = [];
+    const read = (_, length) => new Promise((resolve) => answers.push(() => resolve(new Uint8Array(length))));
+    const store = new Store({ size: 1e9, read }, new Uint8Array(0), 0);
+    const controller = new AbortController();
+    const { signal } = controller;
+    const [first, other, last] = [signal, undefined, signal].map((signal) => {
+        const reads = new Reads(store, signal);
+        return Array.from({ length: 20 }, (_, i) => reads.range(i * 1e5, 1));
+    });
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    assert.deepEqual([answers.length, store.waiting.size], [32, 28]);
+    assert.equal(getEventListeners(signal, "abort").length, 1);
+    controller.abort("enough");
+    const reasons = await Promise.all([...first, ...last].map((range) => range.catch((reason) => reason)));
+    assert.deepEqual(reasons, Array(40).fill("enough"));
+    assert.equal(getEventListeners(signal, "abort").length, 0);
+    // Those that the source has not answered are still running.
+    assert.deepEqual([answers.length, store.waiting.size, store.running], [32, 8, 32]);
+    const lasting = new AbortController().signal;
+    const more = new Reads(store, lasting).range(0, 1);
+    const timer = setInterval(() => answers.splice(0).forEach((answer) => answer()), 1);
+    assert.equal((await Promise.all([...other, more])).length, 21);
+    clearInterval(timer);
+    assert.deepEqual([store.waiting.size, store.running], [0, 0]);
+    assert.equal(getEventListeners(lasting, "abort").length, 0);
 });
 
 test("checksums of pages that are kept are not asked for", async () => {

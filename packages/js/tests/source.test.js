@@ -185,6 +185,28 @@ test("an abort ends an operation with the reason of the signal, and no other ope
     await assert.rejects(opened.query(0n, 64, { signal: AbortSignal.timeout(5) }), { name: "TimeoutError" });
 });
 
+test("an abort ends an operation that gets no answer, or waits for those that get none", async () => {
+    const index = await openInParts();
+    server.answer = () => {};
+    const controller = new AbortController();
+    const queries = Array.from({ length: 40 }, (_, i) => index.query(BigInt(i) << 58n, 3, controller));
+    const stalled = queries.map((query) => assert.rejects(query, /enough/));
+    const soon = () => ({ signal: AbortSignal.timeout(20) });
+    await assert.rejects(index.query(1n << 40n, 3, soon()), { name: "TimeoutError" });
+    controller.abort(new Error("enough"));
+    await Promise.all(stalled);
+    server.answer = undefined;
+    await checkAnswers(index);
+    const silent = { size: 4096, read: () => new Promise(() => {}) };
+    await assert.rejects(open(silent, soon()), { name: "TimeoutError" });
+    await assert.rejects(open(silent, controller), /enough/);
+    const bytes = bytesOf(FILE);
+    const source = rangesOf(bytes);
+    const opened = await open(source, { tailBytes: 64 });
+    source.read = silent.read;
+    await assert.rejects(opened.query(0n, 64, soon()), { name: "TimeoutError" });
+});
+
 test("a range that is kept is a copy, also of a Buffer", async () => {
     const bytes = bytesOf(FILE);
     const reads = (offset, length) => bytes.subarray(offset, offset + length);
