@@ -41,3 +41,14 @@ export function checkArgument(condition, message) {
         throw new SimidxError("argument", message);
     }
 }
+
+/** Refuses a number of the caller that is neither an integer from 0 on nor `other`. */
+export function checkNumber(name, value, other) {
+    checkArgument((Number.isSafeInteger(value) && value >= 0) || value === other, `${name} is an integer from 0 on`);
+}
+
+/** Refuses what is not a signal, and throws the reason of one that has aborted. */
+export function checkSignal(signal) {
+    checkArgument(signal === undefined || signal instanceof AbortSignal, "signal is an AbortSignal");
+    signal?.throwIfAborted();
+}

@@ -16,9 +16,12 @@ export interface RangeSource {
 export interface OpenOptions {
     /** Aborts the opening; the promise rejects with the reason of the signal. */
     signal?: AbortSignal;
-    /** Most bytes of the file that are kept in memory, 32 MiB by default, in addition to what opening reads. */
+    /**
+     * Most bytes of the file that are kept in memory, 32 MiB by default, in addition to what opening reads; `Infinity`
+     * keeps all.
+     */
     cacheBytes?: number;
-    /** Bytes of the end of the file that the first request asks for, 16384 by default. */
+    /** Bytes of the end of the file that the first request asks for, 16384 by default; fewer than 40 are 40. */
     tailBytes?: number;
     /** For URLs: used in place of the global `fetch`. */
     fetch?: typeof fetch;
@@ -34,12 +37,15 @@ export interface OperationOptions {
 export interface QueryOptions extends OperationOptions {
     /** Whether matches get their ids; by default they do, if the file has ids. */
     ids?: boolean;
-    /** Most bytes of all ids of an answer, 64 MiB by default; more is an error of the kind `limit`. */
+    /**
+     * Most bytes of all ids of an answer, 64 MiB by default; more is an error of the kind `limit`. `Infinity` is no
+     * limit.
+     */
     idBytes?: number;
 }
 
 export interface NearestOptions extends QueryOptions {
-    /** Largest distance that is looked at; by default there is no limit. */
+    /** Largest distance that is looked at; `Infinity`, the default, is no limit. */
     maxDistance?: number;
 }
 

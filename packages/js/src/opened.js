@@ -1,7 +1,7 @@
 // An open file and the answers that it gives.
 
 import { crc32, distanceOf, viewOf } from "./bits.js";
-import { check, checkArgument } from "./error.js";
+import { check, checkArgument, checkNumber, checkSignal } from "./error.js";
 import { NumberIds, StringIds } from "./ids.js";
 import { readLayout } from "./layout.js";
 import { patterns, planOf } from "./plan.js";
@@ -11,6 +11,10 @@ import { StringCode, compareBytes, textOf } from "./strings.js";
 
 const DEFAULT_CACHE_BYTES = 32 << 20;
 const DEFAULT_ID_BYTES = 64 << 20;
+
+/** Bytes of the end of a file that are asked for first, unless the caller wants another number; at least the footer. */
+const TAIL_BYTES = 16384;
+const LEAST_TAIL_BYTES = 40;
 
 /** Most bytes of ids of a rank that are read before it is known that it is wanted. */
 const MOST_BYTES_AHEAD = 4096;
@@ -28,12 +32,15 @@ export function toHex(fingerprint, width) {
  *
  * @param input a URL, a Blob, an ArrayBuffer, a view of one, or `{size, read(offset, length, signal)}`
  */
-export async function open(input, options = {}) {
-    const source = sourceOf(input, options);
-    options.signal?.throwIfAborted();
-    const tail = await unlessAborted(options.signal, () => source.tail(options.signal));
-    const store = new Store(source, tail, options.cacheBytes ?? DEFAULT_CACHE_BYTES);
-    const reads = new Reads(store, options.signal);
+export async function open(input, options) {
+    const { signal, cacheBytes = DEFAULT_CACHE_BYTES, tailBytes = TAIL_BYTES, fetch, request } = options ?? {};
+    checkNumber("cacheBytes", cacheBytes, Infinity);
+    checkNumber("tailBytes", tailBytes);
+    checkSignal(signal);
+    const source = sourceOf(input, fetch, request);
+    const tail = await unlessAborted(signal, () => source.tail(Math.max(LEAST_TAIL_BYTES, tailBytes), signal));
+    const store = new Store(source, tail, cacheBytes);
+    const reads = new Reads(store, signal);
     const layout = await readLayout(store, reads);
     await Promise.all(layout.tables.map((table) => table.open(reads)));
     return new Index(store, layout);
@@ -91,21 +98,20 @@ export class Index {
         return { ...this.#store.traffic };
     }
 
-    async query(fingerprint, distance = this.#layout.maxDistance, options = {}) {
+    async query(fingerprint, distance = this.#layout.maxDistance, options) {
         const target = this.#parse(fingerprint);
-        checkArgument(Number.isInteger(distance) && distance >= 0, "a distance is an integer from 0 on");
+        checkNumber("distance", distance);
         const reads = this.#reads(options);
-        const isBetween = this.#wantsIds(options) ? this.#readAhead(reads, target, options.idBytes) : undefined;
+        const isBetween = reads.wantsIds ? this.#readAhead(reads, target) : undefined;
         const found = await this.#search(reads, target, distance, this.#planFor(distance), isBetween);
-        return this.#finish(reads, found, options);
+        return this.#finish(reads, found);
     }
 
-    async nearest(fingerprint, count = 1, options = {}) {
+    async nearest(fingerprint, count = 1, options) {
         const target = this.#parse(fingerprint);
-        checkArgument(Number.isInteger(count) && count >= 0, "a count is an integer from 0 on");
-        const most = Math.min(options.maxDistance ?? this.#layout.width, this.#layout.width);
-        checkArgument(Number.isInteger(most) && most >= 0, "maxDistance is an integer from 0 on");
+        checkNumber("count", count);
         const reads = this.#reads(options);
+        const most = Math.min(reads.maxDistance, this.#layout.width);
         for (let distance = Math.min(most, Math.max(1, this.#layout.maxDistance)); ; distance++) {
             const plan = this.#planFor(distance);
             const isScan = plan[0].bits === 0;
@@ -113,24 +119,23 @@ export class Index {
                 ? await this.#scanNearest(reads, target, most, count)
                 : await this.#search(reads, target, distance, plan);
             if (isScan || found.length >= count || distance === most) {
-                return this.#finish(reads, found.slice(0, count), options);
+                return this.#finish(reads, found.slice(0, count));
             }
         }
     }
 
-    async contains(fingerprint, options = {}) {
+    async contains(fingerprint, options) {
         return (await this.query(fingerprint, 0, { ...options, ids: false })).length > 0;
     }
 
-    async ids(fingerprint, options = {}) {
+    async ids(fingerprint, options) {
         const target = this.#parse(fingerprint);
         checkArgument(this.#ids !== undefined, "the file has no ids");
         const reads = this.#reads(options);
-        const budget = { bytes: options.idBytes ?? DEFAULT_ID_BYTES };
-        return (await this.#idsOf(reads, target, budget)) ?? [];
+        return (await this.#idsOf(reads, target, { bytes: reads.idBytes })) ?? [];
     }
 
-    async find(id, options = {}) {
+    async find(id, options) {
         checkArgument(this.#ids !== undefined, "the file has no ids");
         const isNumber = this.#layout.idKind === "number";
         const wanted = isNumber && Number.isSafeInteger(id) ? BigInt(id) : id;
@@ -144,24 +149,24 @@ export class Index {
         return values.map((value) => table.permutation.invert(value)).sort((a, b) => (a < b ? -1 : 1));
     }
 
-    async *entries(options = {}) {
+    async *entries(options) {
         const reads = this.#reads(options);
         const [table] = this.#tables;
         for await (const values of table.search(reads, 0n, this.#highest, 0n, this.#layout.width)) {
             for (let start = 0; start < values.length; start += ENTRIES_AT_ONCE) {
                 const some = values.slice(start, start + ENTRIES_AT_ONCE);
                 const entries = some.map(([value]) => ({ fingerprint: table.permutation.invert(value) }));
-                yield* await this.#finish(reads, entries, options);
+                yield* await this.#finish(reads, entries);
             }
         }
     }
 
-    async pipeline(options = {}) {
+    async pipeline(options) {
         const bytes = await this.#section(this.#reads(options), "pipeline");
         return bytes === undefined ? undefined : textOf(bytes, "V19", "the pipeline is not UTF-8");
     }
 
-    async metadata(options = {}) {
+    async metadata(options) {
         const bytes = await this.#section(this.#reads(options), "metadata");
         return bytes === undefined ? new Map() : metadataOf(bytes);
     }
@@ -170,9 +175,14 @@ export class Index {
         return (1n << BigInt(this.#layout.width)) - 1n;
     }
 
+    /** The reads of an operation, with what else its options say. */
     #reads(options) {
-        options.signal?.throwIfAborted();
-        return new Reads(this.#store, options.signal);
+        const { signal, ids, idBytes = DEFAULT_ID_BYTES, maxDistance = Infinity } = options ?? {};
+        checkNumber("idBytes", idBytes, Infinity);
+        checkNumber("maxDistance", maxDistance, Infinity);
+        checkSignal(signal);
+        const wantsIds = this.#ids !== undefined && ids !== false;
+        return Object.assign(new Reads(this.#store, signal), { wantsIds, idBytes, maxDistance });
     }
 
     #parse(fingerprint) {
@@ -243,16 +253,12 @@ export class Index {
         return nearest.sort(byDistance);
     }
 
-    #wantsIds(options) {
-        return this.#ids !== undefined && options.ids !== false;
-    }
-
     /** Adds the ids to matches. */
-    async #finish(reads, matches, options) {
-        if (!this.#wantsIds(options)) {
+    async #finish(reads, matches) {
+        if (!reads.wantsIds) {
             return matches;
         }
-        const budget = { bytes: options.idBytes ?? DEFAULT_ID_BYTES };
+        const budget = { bytes: reads.idBytes };
         await reads.each(matches, async (match) => {
             match.ids = await this.#idsOf(reads, match.fingerprint, budget);
             check(match.ids !== undefined, "V36", "a match is not in table 0");
@@ -265,7 +271,7 @@ export class Index {
         let rank = reads.ranks.get(fingerprint);
         if (rank === undefined) {
             const [table] = this.#tables;
-            const isBetween = this.#readAhead(reads, fingerprint, budget.bytes);
+            const isBetween = this.#readAhead(reads, fingerprint);
             rank = await table.rankOf(reads, table.permutation.apply(fingerprint), isBetween);
         }
         return rank === undefined ? undefined : this.#ids.ofRank(reads, rank, budget);
@@ -275,7 +281,7 @@ export class Index {
      * Reads in advance what the ids of a fingerprint probably need, and gives a function that reads the ids of the
      * ranks that it may have. Errors count only if that is wanted in fact.
      */
-    #readAhead(reads, fingerprint, idBytes = DEFAULT_ID_BYTES) {
+    #readAhead(reads, fingerprint) {
         const { width, fingerprintCount } = this.#layout;
         const ids = this.#ids;
         if (this.#store.source.view) {
@@ -283,7 +289,7 @@ export class Index {
         }
         const share = Number(fingerprint) / 2 ** width;
         ids.expect(reads, Math.floor(share * fingerprintCount));
-        const bytes = Math.min(idBytes, MOST_BYTES_AHEAD);
+        const bytes = Math.min(reads.idBytes, MOST_BYTES_AHEAD);
         const readIds = (rank) => ids.ofRank(reads, rank, { bytes }).catch(() => {});
         return (first, last) => new Set([first, last]).forEach(readIds);
     }

@@ -2,10 +2,6 @@
 
 import { SimidxError, checkArgument } from "./error.js";
 
-/** Bytes of the end of a file that are asked for first, unless the caller wants another number; at least the footer. */
-const TAIL_BYTES = 16384;
-const LEAST_TAIL_BYTES = 40;
-
 /** What an operation ends with, when reading from a place ended with `cause`. */
 function readError(cause, place) {
     const message = `${place}: cannot read: ${cause?.message}`;
@@ -14,13 +10,11 @@ function readError(cause, place) {
 
 /** A file behind a URL, which is read by HTTP ranges. All answers must be of the version of the first one. */
 class HttpSource {
-    constructor(url, options) {
+    constructor(url, fetch = globalThis.fetch, request) {
         this.url = String(url);
-        const fetch = options.fetch ?? globalThis.fetch;
         this.fetch = (...request) => fetch(...request);
-        this.tailBytes = Math.max(LEAST_TAIL_BYTES, options.tailBytes ?? TAIL_BYTES);
         // Browsers let only one request at a time use a URL in their cache. Others may not know the member.
-        this.request = { ...(globalThis.location && { cache: "no-store" }), ...options.request };
+        this.request = { ...(globalThis.location && { cache: "no-store" }), ...request };
     }
 
     refuse(kind, reason) {
@@ -28,9 +22,9 @@ class HttpSource {
     }
 
     async ask(range, signal) {
-        const headers = new Headers(this.request.headers);
-        headers.set("Range", `bytes=${range}`);
         try {
+            const headers = new Headers(this.request.headers);
+            headers.set("Range", `bytes=${range}`);
             return await this.fetch(this.url, { ...this.request, headers, signal });
         } catch (error) {
             throw readError(error, this.url);
@@ -86,9 +80,10 @@ class HttpSource {
         }
     }
 
-    async tail(signal) {
-        const response = await this.ask(`-${this.tailBytes}`, signal);
-        const isWanted = (first, last, size) => last === size - 1 && first === Math.max(0, size - this.tailBytes);
+    /** The last `most` bytes of the file, or all if it has fewer. */
+    async tail(most, signal) {
+        const response = await this.ask(`-${most}`, signal);
+        const isWanted = (first, last, size) => last === size - 1 && first === Math.max(0, size - most);
         const isKnown = response.status === 206 || response.headers.get("Content-Range") === "bytes */0";
         if (isKnown || ![200, 400, 416, 501].includes(response.status)) {
             return this.bytesOf(response, isWanted);
@@ -96,7 +91,7 @@ class HttpSource {
         // The server does not know ranges from the end. The first byte tells the length of the file.
         response.body?.cancel().catch(() => {});
         await this.bytesOf(await this.ask("0-0", signal), (first, last) => first === 0 && last === 0);
-        const length = Math.min(this.tailBytes, this.size);
+        const length = Math.min(most, this.size);
         return this.read(this.size - length, length, signal);
     }
 
@@ -113,15 +108,14 @@ class RangeSource {
      * @param ranges `{size, read(offset, length, signal)}`
      * @param view gives a range at once if the source is in memory
      */
-    constructor(ranges, options, view) {
-        this.tailBytes = Math.max(LEAST_TAIL_BYTES, options.tailBytes ?? TAIL_BYTES);
+    constructor(ranges, view) {
         this.size = ranges.size;
         this.ranges = ranges;
         this.view = view;
     }
 
-    async tail(signal) {
-        const length = Math.min(this.tailBytes, this.size);
+    async tail(most, signal) {
+        const length = Math.min(most, this.size);
         return length === 0 ? new Uint8Array(0) : this.read(this.size - length, length, signal);
     }
 
@@ -145,22 +139,22 @@ async function readBlob(blob, offset, length) {
 }
 
 /** The source of what a caller gives to `open`. */
-export function sourceOf(input, options) {
+export function sourceOf(input, fetch, request) {
     if (typeof input === "string" || input instanceof URL) {
-        return new HttpSource(input, options);
+        return new HttpSource(input, fetch, request);
     }
     const buffer = input instanceof ArrayBuffer ? new Uint8Array(input) : input;
     if (ArrayBuffer.isView(buffer)) {
         const bytes = new Uint8Array(buffer.buffer, buffer.byteOffset, buffer.byteLength);
         const read = (offset, length) => bytes.subarray(offset, offset + length);
-        return new RangeSource({ size: bytes.length, read }, options, read);
+        return new RangeSource({ size: bytes.length, read }, read);
     }
     if (input instanceof Blob) {
-        return new RangeSource({ size: input.size, read: (at, length) => readBlob(input, at, length) }, options);
+        return new RangeSource({ size: input.size, read: (at, length) => readBlob(input, at, length) });
     }
     checkArgument(
         typeof input?.read === "function" && Number.isSafeInteger(input.size) && input.size >= 0,
         "a source is a URL, a Blob, a buffer, or an object with size and read(offset, length, signal)",
     );
-    return new RangeSource(input, options);
+    return new RangeSource(input);
 }

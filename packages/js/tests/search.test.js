@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { inspect } from "node:util";
 
 import { open, toHex } from "../src/index.js";
 import { bytesOf, rangesOf, rowsOf } from "./corpus.js";
@@ -68,6 +69,56 @@ test("a look-up checks the places that it reads, and finds no id for text that i
         const index = await open(bytesOf(file));
         await assert.rejects(index.find(value.ids[0]), { name: "SimidxError", rule: "V37" }, file);
         assert.deepEqual(await index.find("\ud800"), []);
+    }
+});
+
+test("invalid options are refused", async () => {
+    const bytes = bytesOf("good-lines-64-numbers.simidx");
+    const index = await open(bytes);
+    const numbers = [NaN, -1, 0.5, -Infinity, 2 ** 53, "3", 3n, null, {}, Symbol("3")];
+    const ofOperations = [
+        ...numbers.flatMap((number) => [{ idBytes: number }, { maxDistance: number }]),
+        ...[null, {}, true, 0, "", new AbortController()].map((signal) => ({ signal })),
+    ];
+    const ofOpening = [
+        ...[...numbers, Infinity].map((tailBytes) => ({ tailBytes })),
+        ...numbers.map((cacheBytes) => ({ cacheBytes })),
+        ...ofOperations.filter((options) => "signal" in options),
+    ];
+    const refused = async (what, options, promise) => {
+        await assert.rejects(promise, { name: "SimidxError", kind: "argument" }, `${what} ${inspect(options)}`);
+    };
+    for (const options of ofOpening) {
+        for (const input of [bytes, rangesOf(bytes), "http://localhost:1"]) {
+            await refused("open", options, open(input, options));
+        }
+    }
+    for (const options of ofOperations) {
+        await refused("query", options, index.query(0n, 3, options));
+        await refused("nearest", options, index.nearest(0n, 1, options));
+        await refused("entries", options, index.entries(options).next());
+        for (const name of ["contains", "ids", "find"]) {
+            await refused(name, options, index[name](0n, options));
+        }
+        for (const name of ["pipeline", "metadata"]) {
+            await refused(name, options, index[name](options));
+        }
+    }
+    for (const headers of [5, "Range"]) {
+        await assert.rejects(open("http://localhost:1", { request: { headers } }), { name: "SimidxError" });
+    }
+});
+
+test("numbers without a limit, and no options, are taken", async () => {
+    const bytes = bytesOf("good-lines-64-numbers.simidx");
+    const index = await open(rangesOf(bytes), { cacheBytes: Infinity, tailBytes: 0 });
+    const wanted = await index.nearest(0n, 5);
+    assert.ok(wanted[0].ids.length > 0);
+    assert.deepEqual(await index.nearest(0n, 5, { idBytes: Infinity, maxDistance: Infinity }), wanted);
+    assert.deepEqual(await index.nearest(0n, 5, null), wanted);
+    assert.deepEqual(await (await open(bytes, null)).nearest(0n, 5), wanted);
+    for (const call of [() => index.query(0n, Infinity), () => index.nearest(0n, Infinity)]) {
+        await assert.rejects(call(), { name: "SimidxError", kind: "argument" });
     }
 });
 
