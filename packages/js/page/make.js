@@ -32,6 +32,11 @@ async function main() {
     for (const file of [index, texts].filter((file) => file !== undefined)) {
         accessSync(file, constants.R_OK);
     }
+    const name = texts && basename(texts);
+    // Some disks take names that differ in their case for the same.
+    if (["index.simidx", "index.html", "src"].includes(name?.toLowerCase())) {
+        throw new Error(`${texts}: the folder needs this name itself; rename the texts`);
+    }
     // Damaged files and other files are refused here, not in the browser.
     await open(await openAsBlob(index));
     const page = join(output, "index.html");
@@ -45,7 +50,6 @@ async function main() {
     copyFileSync(index, join(output, "index.simidx"));
     let html = readFileSync(new URL("index.html", HERE), "utf8").replaceAll('"../src/', '"./src/');
     if (texts !== undefined) {
-        const name = basename(texts);
         copyFileSync(texts, join(output, name));
         html = html.replace("<html ", `<html data-texts="${encodeURIComponent(name)}" `);
     }

@@ -60,6 +60,14 @@ test("a page is made of a sound index only, and replaces nothing", () => {
             assert.match(missing.stderr, /^simidx-page: ENOENT.*'missing'\n$/);
             assert.ok(!existsSync(join(folder, "none")));
         }
+        for (const name of ["index.simidx", "Index.HTML", "src"]) {
+            const texts = join(folder, name);
+            writeFileSync(texts, "{}");
+            const clash = make(index, "--texts", texts, "-o", join(folder, "none"));
+            assert.equal(clash.status, 2);
+            assert.match(clash.stderr, /^simidx-page: .*: the folder needs this name itself; rename the texts\n$/);
+            assert.ok(!existsSync(join(folder, "none")));
+        }
         assert.match(make().stderr, /^simidx-page: usage: /);
     } finally {
         rmSync(folder, { recursive: true });
