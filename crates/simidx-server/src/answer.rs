@@ -109,7 +109,7 @@ impl Budget {
         match take(&self.results, 1, 1) {
             Some(_) => Ok(()),
             None => Err(Error::LimitReached {
-                what: "matches and ids in one answer; ask for fewer with limit or k",
+                what: "matches and ids in one answer; ask for fewer with limit or k, or for the binary form, which has no ids",
                 limit: self.app.options.limits.max_results,
             }),
         }

@@ -8,7 +8,7 @@ use simidx::{BuildOptions, IdKind, IndexBuilder, Width};
 
 use crate::client::{Client, PATIENCE, until};
 use crate::documents::store;
-use crate::harness::{Running, default, options, start};
+use crate::harness::{Running, default, options, start, write};
 use crate::sources::acting;
 
 const JSON: &str = "application/json";
@@ -79,6 +79,24 @@ fn an_answer_has_no_more_bytes_than_permitted() {
     // A single id is within the limit of an answer.
     assert_eq!(client.get("/v1/query/ff").status, 200);
     until(|| server.metric("simidx_answer_bytes ") == 0.0);
+}
+
+#[test]
+fn more_ids_than_permitted_can_be_left_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("index.simidx");
+    write(&path, &[0xff_u64; 20], true);
+    let mut options = options(vec![default(&path)]);
+    options.limits.max_results = 10;
+    let server = start(options);
+    let mut client = server.client();
+    let refused = client.get("/v1/query/ff?k=0&limit=1");
+    assert_eq!((refused.status, &*refused.kind()), (422, "limit-reached"));
+    let advice = "or for the binary form, which has no ids";
+    assert!(refused.text().contains(advice), "{}", refused.text());
+    let words = 0xff_u64.to_le_bytes();
+    let answer = client.post("/v1/query", "application/octet-stream", &words);
+    assert_eq!((answer.status, answer.body.len()), (200, 4 + 4 + 8 + 1));
 }
 
 #[test]
