@@ -173,7 +173,7 @@ fn copy(app: &App, store: &Collection) -> Result<Value, Problem> {
     let seconds = started.elapsed().as_secs_f64();
     let fields = [
         ("snapshot", Value::from(&*name)),
-        ("seconds", seconds.to_string().into()),
+        ("seconds", seconds.into()),
     ];
     app.log.info("snapshot taken", &fields);
     Ok(json!({ "snapshot": name, "changes": changes, "seconds": seconds }))

@@ -555,9 +555,11 @@ impl App {
         let reloaded = self.reload(&all)?;
         if let (Some(place), Some(token)) = (&self.token, token) {
             place.store(Arc::new(token));
+            self.log.info("token reloaded", &[]);
         }
         if let (Some(place), Some(tls)) = (&self.tls, tls) {
             place.store(Arc::new(tls));
+            self.log.info("certificate reloaded", &[]);
         }
         Ok(reloaded)
     }
