@@ -85,7 +85,8 @@ pub(crate) struct Args {
     /// Address to listen at, or a name of this machine and a port; port 0 is any that is free
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080", value_parser = listen)]
     listen: Listen,
-    /// Ask the server that listens at --listen whether it is ready, and serve nothing: exit code 0 if it is, 1 if it says no
+    /// Ask the server that listens at --listen, by plain HTTP, whether it is ready, and serve nothing: exit code 0 if it is, 1 if
+    /// it says no
     #[arg(long, conflicts_with_all = ["paths", "index", "store", "tls_cert"])]
     check: bool,
     /// File with the token that requests must show as Authorization: Bearer TOKEN; /livez, /readyz and /healthz need none. A
@@ -108,7 +109,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SECONDS", default_value = "0", value_parser = seconds)]
     drain_delay: Duration,
     /// Largest size of a body, and of a text once it is normalised
-    #[arg(long, value_name = "SIZE", default_value = "16MiB", value_parser = size, help_heading = LIMITS)]
+    #[arg(long, value_name = "SIZE", default_value = "16MiB", value_parser = some_size, help_heading = LIMITS)]
     max_body: u64,
     /// Most queries of a batch
     #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = count(1..=100_000_000u64), help_heading = LIMITS)]
@@ -117,7 +118,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = count(1..=u64::MAX), help_heading = LIMITS)]
     max_results: u64,
     /// Largest size of an answer; one in lines is sent piece by piece, and each piece is that large at most
-    #[arg(long, value_name = "SIZE", default_value = "64MiB", value_parser = size, help_heading = LIMITS)]
+    #[arg(long, value_name = "SIZE", default_value = "64MiB", value_parser = some_size, help_heading = LIMITS)]
     max_answer: u64,
     /// Largest distance of a query [default: 4 more than the tables of an index were made for]
     #[arg(long, value_name = "K", value_parser = count(0..=128u32), help_heading = LIMITS)]
@@ -210,6 +211,14 @@ fn some_seconds(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// Parses a size above 0.
+fn some_size(text: &str) -> Result<u64, &'static str> {
+    match size(text)? {
+        0 => Err("not a size above 0"),
+        size => Ok(size),
+    }
+}
+
 /// `--listen`.
 #[derive(Debug, Clone)]
 struct Listen {
@@ -264,7 +273,13 @@ fn check(mut address: SocketAddr, timeout: Duration) -> Answer {
     let is_ready = match status {
         Some("200") => true,
         Some("503") => false,
-        _ => return Err(Failure::new("that is not the answer of a simidx server").about(address)),
+        _ => {
+            let message = format!(
+                "that is no answer of a simidx server by plain HTTP; with --tls-cert ask by another program: curl \
+                 https://{address}/readyz"
+            );
+            return Err(Failure::new(message).about(address));
+        }
     };
     let mut out = stdout();
     writeln!(out, "{}", one_line(body.trim_end()))?;

@@ -244,6 +244,8 @@ fn what_keeps_it_from_starting_is_one_line() {
         (&["x.simidx", "--watch", "0"], "above 0"),
         (&["x.simidx", "--timeout", "0"], "above 0"),
         (&["x.simidx", "--idle-timeout", "0"], "above 0"),
+        (&["x.simidx", "--max-body", "0"], "above 0"),
+        (&["x.simidx", "--max-answer", "0"], "above 0"),
         (&["x.simidx", "--listen", "localhost"], "127.0.0.1:8080"),
         (&["--check", "--listen", "127.0.0.1:1"], "127.0.0.1:1: "),
         (&["--index", "a b=x.simidx"], "not a name of an index"),
@@ -581,6 +583,46 @@ fn a_server_is_asked_whether_it_is_ready() {
     assert_eq!(server.child.wait().unwrap().code(), Some(0));
     let gone = sandbox.run(&["serve", "--check", "--listen", &server.address]);
     assert_eq!(gone.code, Some(2), "{gone:?}");
+}
+
+#[test]
+fn a_snapshot_and_a_reload_of_the_token_are_logged() {
+    let sandbox = Sandbox::new();
+    sandbox.write("token", "0123456789abcdef");
+    let args = ["--store", "pages", "--token-file", "token"];
+    let server = Serving::start(&sandbox, &[&args[..], &["--log-format", "json"]].concat());
+    for path in ["/-/snapshot", "/-/reload"] {
+        let head = format!("POST {path} HTTP/1.1\r\nauthorization: Bearer 0123456789abcdef");
+        let (status, body) = server.ask(&head, "");
+        assert_eq!(status, 200, "{body}");
+    }
+    let log = server.end();
+    let line = |event: &str| -> serde_json::Value {
+        let lines = log.lines().map(|line| serde_json::from_str(line).unwrap());
+        let mut found = lines.filter(|line: &serde_json::Value| line["event"] == event);
+        found.next().unwrap_or_else(|| panic!("{event}: {log}"))
+    };
+    assert!(line("snapshot taken")["seconds"].is_f64(), "{log}");
+    line("token reloaded");
+}
+
+#[test]
+fn a_server_of_https_is_asked_by_another_program() {
+    let sandbox = Sandbox::new();
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let answering = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut request = [0; 1024];
+        assert!(stream.read(&mut request).unwrap() > 0);
+        // An alert of TLS: the message was unexpected.
+        stream.write_all(&[21, 3, 3, 0, 2, 2, 10]).unwrap();
+    });
+    let ran = sandbox.run(&["serve", "--check", "--listen", &address]);
+    answering.join().unwrap();
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    let instead = format!("curl https://{address}/readyz");
+    assert!(ran.stderr.contains(&instead), "{ran:?}");
 }
 
 #[test]
