@@ -139,9 +139,7 @@ fn minhash(name: &str, texts: &[String], pairs: &[Pair]) -> Vec<Point> {
 fn bands(name: &str, texts: &[String], pairs: &[Pair]) -> Vec<Point> {
     let options = SimilarOptions::default();
     let mut collected = SimilarTexts::new(&Pipeline::default(), &options).expect("a pipeline");
-    for text in texts {
-        collected.push(text.as_str()).expect("memory");
-    }
+    collected.push_all(texts).expect("memory");
     let mut found = HashSet::new();
     let mut candidates = collected.candidates().expect("memory");
     let visited = candidates.for_each_pair::<simidx::Error>(|pair| {

@@ -156,9 +156,8 @@ fn bands_of(least: f64, pairs: usize) -> Vec<Point> {
     let mut random = SmallRng::seed_from_u64(3);
     let found_at = |jaccard: f64| {
         let mut texts = SimilarTexts::new(&Pipeline::default(), &options).expect("a pipeline");
-        for text in (0..pairs).flat_map(|_| pair(&mut random, jaccard)) {
-            texts.push(text).expect("memory");
-        }
+        let all = (0..pairs).flat_map(|_| pair(&mut random, jaccard));
+        texts.push_all(&all.collect::<Vec<_>>()).expect("memory");
         let mut count = 0;
         let mut candidates = texts.candidates().expect("memory");
         let visited = candidates.for_each_pair::<simidx::Error>(|_| {

@@ -196,9 +196,7 @@ pub unsafe extern "C" fn simidx_dedup_texts(
             let mut collected = SimilarTexts::new(&pipeline, &options)?;
             let total = texts.len() as u64;
             for piece in texts.chunks(PIECE) {
-                for &text in piece {
-                    collected.push(text)?;
-                }
+                collected.push_all(piece)?;
                 work.report("sign", collected.text_count() as u64, total)?;
             }
             let found = collected.candidates()?.dedup(&work.watch())?;

@@ -101,11 +101,9 @@ impl Search {
             texts.extend(against.iter().flat_map(Texts::all));
             let total = texts.len() as u64;
             let mut collected = SimilarTexts::new(&pipeline, &options)?;
-            for (number, text) in texts.iter().enumerate() {
-                collected.push(*text)?;
-                if number % PIECE == 0 {
-                    watch.report("sign", number as u64, total)?;
-                }
+            for piece in texts.chunks(PIECE) {
+                watch.report("sign", collected.text_count() as u64, total)?;
+                collected.push_all(piece)?;
             }
             watch.report("group", 0, total)?;
             let rank = |text: usize| match longest_first {

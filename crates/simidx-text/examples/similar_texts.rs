@@ -12,6 +12,9 @@ use simidx_text::similar::{Fate, SimilarOptions, SimilarTexts};
 
 type Failure = Box<dyn std::error::Error>;
 
+/// Number of texts that are added together, which makes use of all threads.
+const TOGETHER: usize = 1000;
+
 fn main() -> Result<(), Failure> {
     let mut arguments = std::env::args().skip(1);
     let path = arguments.next().ok_or("name a file of documents")?;
@@ -21,7 +24,16 @@ fn main() -> Result<(), Failure> {
     }
 
     let mut collected = SimilarTexts::new(&Pipeline::default(), &options)?;
-    for_each_text(&path, |_, text| Ok(collected.push(text)?))?;
+    let mut waiting = Vec::new();
+    for_each_text(&path, |_, text| {
+        waiting.push(text);
+        if waiting.len() == TOGETHER {
+            collected.push_all(&waiting)?;
+            waiting.clear();
+        }
+        Ok(())
+    })?;
+    collected.push_all(&waiting)?;
     let mut candidates = collected.candidates()?;
     // Without a memory limit, the texts are not needed again.
     if candidates.needs_texts() {

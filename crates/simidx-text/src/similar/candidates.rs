@@ -41,7 +41,7 @@ pub struct SimilarCandidates {
     pub(super) needs_sets: bool,
     /// Number of texts, the first in the order of decisions, that are kept in any case.
     pub(super) kept_first: usize,
-    /// Texts that wait to be signed together, and their size in bytes.
+    /// Given texts that wait for others, and their size in bytes.
     pub(super) pending: Vec<(u32, String)>,
     pub(super) pending_len: usize,
     pub(super) compared: AtomicU64,

@@ -172,7 +172,7 @@ impl TextSigner {
 /// | each feature | 8 | recomputed for texts with such keys, and in a file if they do not fit |
 ///
 /// [`SimilarCandidates::clusters`] and [`SimilarCandidates::dedup_by_chains`] take 8 more bytes for each text.
-/// Independently of the limit, texts that wait to be signed take up to 16 MiB.
+/// Independently of the limit, texts that are given and wait for others take up to 16 MiB.
 ///
 /// ```
 /// use simidx::Watch;
@@ -185,9 +185,7 @@ impl TextSigner {
 ///     "The quick brown fox jumps over the lazy dog near the river bank, and nobody sees it.",
 /// ];
 /// let mut collected = SimilarTexts::new(&Pipeline::default(), &SimilarOptions::default())?;
-/// for text in texts {
-///     collected.push(text)?;
-/// }
+/// collected.push_all(&texts)?;
 /// let mut candidates = collected.candidates()?;
 /// for (number, text) in texts.iter().enumerate() {
 ///     if candidates.needs_text(number) {
@@ -207,8 +205,6 @@ pub struct SimilarTexts {
     columns: Columns,
     /// The features of all texts, until they exceed the memory.
     sets: Option<Sets>,
-    pending: Vec<String>,
-    pending_len: usize,
 }
 
 impl SimilarTexts {
@@ -227,8 +223,6 @@ impl SimilarTexts {
             columns: Columns::new(column_count, budget, options.temp_dir.as_deref()),
             sets: Some(Sets::new(0, None, options.temp_dir.as_deref())),
             options: options.clone(),
-            pending: Vec::new(),
-            pending_len: 0,
         })
     }
 
@@ -244,19 +238,23 @@ impl SimilarTexts {
 
     /// Number of added texts.
     pub fn text_count(&self) -> usize {
-        self.columns.len() + self.pending.len()
+        self.columns.len()
     }
 
-    /// Adds the next text. Up to 4,096 texts wait until they are signed on all threads of the current rayon pool.
+    /// Adds the next texts. Up to 4,096 of them are signed at a time, on all threads of the current rayon pool.
     ///
     /// # Errors
-    /// More than 2^30 - 1 texts, and a failure to write keys to a temporary file.
-    pub fn push(&mut self, text: impl Into<String>) -> Result<()> {
-        let text = text.into();
-        self.pending_len += text.len();
-        self.pending.push(text);
-        if self.pending.len() >= BATCH_TEXTS || self.pending_len >= BATCH_LEN {
-            self.sign_pending()?;
+    /// The errors of [`SimilarTexts::push_signed`].
+    pub fn push_all<T: AsRef<str> + Sync>(&mut self, texts: &[T]) -> Result<()> {
+        let (mut start, mut len) = (0, 0);
+        for (end, text) in (1..).zip(texts) {
+            len += text.as_ref().len();
+            if end - start >= BATCH_TEXTS || len >= BATCH_LEN || end == texts.len() {
+                for signed in self.sign_all(&texts[start..end]) {
+                    self.push_signed(signed)?;
+                }
+                (start, len) = (end, 0);
+            }
         }
         Ok(())
     }
@@ -264,32 +262,8 @@ impl SimilarTexts {
     /// Adds the next text, which was signed by the [signer](SimilarTexts::signer).
     ///
     /// # Errors
-    /// The errors of [`SimilarTexts::push`].
+    /// More than 2^30 - 1 texts, and a failure to write keys to a temporary file.
     pub fn push_signed(&mut self, text: SignedText) -> Result<()> {
-        if !self.pending.is_empty() {
-            self.sign_pending()?;
-        }
-        self.add(text)
-    }
-
-    /// Signs texts on all threads of the current rayon pool, without adding them.
-    pub fn sign_all(&self, texts: &[String]) -> Vec<SignedText> {
-        let sign = |fingerprinter: &mut Fingerprinter, text: &String| {
-            self.signer.sign(fingerprinter, text)
-        };
-        self.fingerprinter.map(texts, sign)
-    }
-
-    fn sign_pending(&mut self) -> Result<()> {
-        self.pending_len = 0;
-        let pending = std::mem::take(&mut self.pending);
-        for signed in self.sign_all(&pending) {
-            self.add(signed)?;
-        }
-        Ok(())
-    }
-
-    fn add(&mut self, text: SignedText) -> Result<()> {
         if self.columns.len() >= MAX_TEXTS {
             return Err(Error::LimitReached {
                 what: "texts",
@@ -309,6 +283,13 @@ impl SimilarTexts {
             sets => *sets = None,
         }
         Ok(())
+    }
+
+    /// Signs texts on all threads of the current rayon pool, without adding them.
+    pub fn sign_all<T: AsRef<str> + Sync>(&self, texts: &[T]) -> Vec<SignedText> {
+        self.fingerprinter.map(texts, |fingerprinter, text| {
+            self.signer.sign(fingerprinter, text.as_ref())
+        })
     }
 
     /// Finds the texts that have keys in common. They are decided on in the order of their numbers.
@@ -368,7 +349,6 @@ impl SimilarTexts {
     }
 
     fn candidates_in_order(mut self, text_at: Option<Vec<u32>>) -> Result<SimilarCandidates> {
-        self.sign_pending()?;
         let shares = self.shares(text_at.is_some())?;
         let count = self.columns.len();
         let place_of = text_at.as_ref().map(|text_at| {
@@ -404,7 +384,7 @@ impl SimilarTexts {
         }
         (0..HASH_NUMBERS).for_each(|i| self.columns.clear(band_count + i));
         // Memory that the groups do not use is for features and for data about large groups, except the part for texts
-        // that wait.
+        // that are given.
         let left = groups.room().saturating_sub(BATCH_LEN as u64);
         let needs_sets = self.sets.is_none();
         let for_sets = if needs_sets { left / 2 } else { 0 };
@@ -432,8 +412,8 @@ impl SimilarTexts {
 }
 
 /// Returns the memory in bytes for `text_count` texts without their columns and features, if every text shares every
-/// key with another one. It includes texts that wait, and a second copy of the places of features, which is in use
-/// while columns are sorted.
+/// key with another one. It includes texts that are signed together, and a second copy of the places of features, which
+/// is in use while columns are sorted.
 fn most_of(text_count: u64, banding: Banding) -> u64 {
     let groups = MEMBER_LEN * banding.band_count() as u64;
     let with_large = groups * LARGE_SHARE / (LARGE_SHARE - 1);

@@ -37,10 +37,8 @@ const MOST_CROWDS: usize = 1 << 16;
 ///     i * 7, i * 11, i * 13, i * 17,
 /// );
 /// let mut collected = SimilarTexts::new(&Pipeline::default(), &SimilarOptions::default())?;
-/// collected.push("A treatise on the growth of mushrooms in damp cellars.")?;
-/// for i in 1000..1100 {
-///     collected.push(order(i))?;
-/// }
+/// collected.push_all(&["A treatise on the growth of mushrooms in damp cellars."])?;
+/// collected.push_all(&(1000..1100).map(order).collect::<Vec<_>>())?;
 /// let found = collected.candidates()?.dedup(&Watch::default())?;
 /// assert_eq!(found.dropped_count(), 0);
 /// let [template] = found.templates() else { panic!() };

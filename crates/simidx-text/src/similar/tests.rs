@@ -36,9 +36,7 @@ fn texts(count: u64) -> Vec<String> {
 
 fn collected(texts: &[String], options: &SimilarOptions) -> SimilarTexts {
     let mut collected = SimilarTexts::new(&Pipeline::default(), options).unwrap();
-    for text in texts {
-        collected.push(text.as_str()).unwrap();
-    }
+    collected.push_all(texts).unwrap();
     collected
 }
 
@@ -96,7 +94,7 @@ fn options_of(least: f64) -> SimilarOptions {
 /// Memory that holds neither all keys nor all features, slightly above the minimum for 700 texts.
 const LITTLE: u64 = 100_000;
 const LEAST: u64 = 31_000;
-/// Memory that holds all features in addition to everything else that is needed, and the texts that wait.
+/// Memory that holds all features in addition to everything else that is needed, and texts that are signed together.
 const PLENTY: u64 = 1_000_000 + BATCH_LEN as u64 * 16 / 15;
 
 #[test]
@@ -386,6 +384,19 @@ fn among_many_of_one_form_each_edit_finds_its_own() {
             );
         }
     }
+}
+
+#[test]
+fn no_text_is_lost_where_pieces_end() {
+    let blank = " ".repeat(BATCH_LEN / 2);
+    let mut texts = vec![String::new(); BATCH_TEXTS + 1];
+    texts.extend([&blank; 4].map(String::clone));
+    let collected = collected(&texts, &options_of(0.8));
+    assert_eq!(collected.text_count(), texts.len());
+    let candidates = collected.candidates().unwrap();
+    let found = candidates.dedup(&Watch::default()).unwrap();
+    assert_eq!(found.dropped_count(), texts.len() - 2);
+    assert!(found.is_kept(0) && found.is_kept(BATCH_TEXTS + 1));
 }
 
 #[test]

@@ -308,7 +308,7 @@ mod tests {
             "three of them if you count!",
             "Three of them if you count",
         ];
-        given.iter().for_each(|text| texts.push(*text).unwrap());
+        texts.push_all(&given).unwrap();
         // The longer ones are decided on first.
         let found = texts
             .candidates_by(|text| given[text].len() as u64)
