@@ -88,6 +88,38 @@ pub(crate) fn utf8(name: impl Display, bytes: &[u8]) -> Result<&str> {
     })
 }
 
+/// Returns `count` texts of the caller, of these lengths, or NUL-terminated if `lens` is NULL.
+///
+/// # Safety
+/// The arrays are as for [`array`], and so are the texts in them.
+pub(crate) unsafe fn texts<'a>(
+    name: &'static str,
+    texts: *const *const c_char,
+    lens: *const usize,
+    count: usize,
+) -> Result<Vec<&'a str>> {
+    // SAFETY: the caller's promises.
+    let (texts, lens) = unsafe {
+        let lens = match lens.is_null() {
+            true => None,
+            false => Some(array("lens", lens, count)?),
+        };
+        (array(name, texts, count)?, lens)
+    };
+    let text = |(number, &text): (usize, &*const c_char)| {
+        let name = At(name, number);
+        // SAFETY: the caller's promises.
+        let bytes = unsafe {
+            match lens {
+                Some(lens) => array::<u8>(name, text.cast(), lens[number]),
+                None => string(name, text),
+            }
+        };
+        utf8(name, bytes?)
+    };
+    texts.iter().enumerate().map(text).collect()
+}
+
 /// Returns a path: on Unix from any bytes, elsewhere from UTF-8.
 pub(crate) fn path(name: &str, bytes: &[u8]) -> Result<PathBuf> {
     #[cfg(unix)]
@@ -250,5 +282,23 @@ impl<T: Copy> Buffer<T> {
     /// Writes the only value, or the first one.
     pub(crate) fn set(&self, value: T) {
         self.put(0, value);
+    }
+}
+
+/// Creates the destination of an answer: the number of its values, 0 at first, and those that fit.
+///
+/// # Safety
+/// As for [`Buffer::new`].
+pub(crate) unsafe fn places<T: Copy>(
+    buffer: *mut T,
+    capacity: usize,
+    found: *mut usize,
+) -> Result<(Buffer<usize>, Buffer<T>)> {
+    // SAFETY: the caller's promises.
+    unsafe {
+        Ok((
+            Buffer::one("found", found, 0)?,
+            Buffer::new("buffer", buffer, capacity)?,
+        ))
     }
 }

@@ -3,7 +3,7 @@
 use std::ffi::{c_char, c_void};
 use std::mem::offset_of;
 use std::path::Path;
-use std::ptr::null_mut;
+use std::ptr::{null, null_mut};
 use std::sync::{Mutex, TryLockError};
 
 use simidx::builder::AtomicFile;
@@ -103,7 +103,10 @@ impl<'a> Ids<'a> {
                 )?))
             },
             // SAFETY: the caller's promise.
-            [false, true, false] => unsafe { Self::strings(options.id_strings, count) },
+            [false, true, false] => unsafe {
+                let strings = border::texts("id_strings", options.id_strings, null(), count)?;
+                Ok(Ids::Strings(strings))
+            },
             // SAFETY: the caller's promise.
             [false, false, true] => unsafe {
                 let ends = border::array("id_ends", options.id_ends, count)?;
@@ -116,20 +119,6 @@ impl<'a> Ids<'a> {
                 Err(Failure::argument(message))
             }
         }
-    }
-
-    /// # Safety
-    /// All `count` strings are NUL-terminated.
-    unsafe fn strings(strings: *const *const c_char, count: usize) -> Result<Self> {
-        // SAFETY: the caller's promise.
-        let strings = unsafe { border::array("id_strings", strings, count) }?;
-        let string = |(number, &string): (usize, &*const c_char)| {
-            let name = At("id_strings", number);
-            // SAFETY: the caller's promise.
-            border::utf8(name, unsafe { border::string(name, string) }?)
-        };
-        let strings: Result<Vec<&str>> = strings.iter().enumerate().map(string).collect();
-        Ok(Ids::Strings(strings?))
     }
 
     fn column(ends: &[u64], bytes: &'a [u8]) -> Result<Self> {

@@ -77,12 +77,7 @@ pub unsafe extern "C" fn simidx_number_ids(
 ) -> simidx_status {
     guard(|| {
         // SAFETY: the caller's promises.
-        let (found, buffer) = unsafe {
-            (
-                Buffer::one("found", found, 0)?,
-                Buffer::new("buffer", buffer, capacity)?,
-            )
-        };
+        let (found, buffer) = unsafe { border::places(buffer, capacity, found) }?;
         let set = handles::get(index)?;
         let mut count = 0;
         let take = |id: Id<'_>| {
@@ -197,12 +192,7 @@ unsafe fn find(
     found: *mut usize,
 ) -> Result<()> {
     // SAFETY: the caller's promises.
-    let (found, buffer) = unsafe {
-        (
-            Buffer::one("found", found, 0)?,
-            Buffer::new("buffer", buffer, capacity)?,
-        )
-    };
+    let (found, buffer) = unsafe { border::places(buffer, capacity, found) }?;
     let fingerprints = handles::get(index)?.fingerprints_of_id(id)?;
     found.set(fingerprints.len());
     for (place, fingerprint) in fingerprints.into_iter().enumerate() {

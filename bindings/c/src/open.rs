@@ -243,12 +243,7 @@ pub unsafe extern "C" fn simidx_index_pipeline(
 ) -> simidx_status {
     guard(|| {
         // SAFETY: the caller's promises.
-        let (found, buffer) = unsafe {
-            (
-                Buffer::one("found", found, 0)?,
-                Buffer::new("buffer", buffer.cast::<u8>(), capacity)?,
-            )
-        };
+        let (found, buffer) = unsafe { border::places(buffer.cast::<u8>(), capacity, found) }?;
         let set = handles::get(index)?;
         let bytes = set.pipeline().unwrap_or_default().as_bytes();
         buffer.put_all(0, bytes);

@@ -8,7 +8,7 @@ use simidx::Set;
 use simidx::batch::Answers;
 use simidx::set::{Question, SetScratch};
 
-use crate::border::Buffer;
+use crate::border::{Buffer, places};
 use crate::fingerprint::{Many, one, simidx_fingerprint};
 use crate::handles::{self, Handle};
 use crate::open::simidx_index;
@@ -415,18 +415,4 @@ pub unsafe extern "C" fn simidx_contains_many(
         }
         Ok(())
     })
-}
-
-/// Creates the destination of an answer.
-///
-/// # Safety
-/// As for [`Buffer::new`].
-unsafe fn places(buffer: *mut simidx_match, capacity: usize, found: *mut usize) -> Result<Places> {
-    // SAFETY: the caller's promises.
-    unsafe {
-        Ok((
-            Buffer::one("found", found, 0)?,
-            Buffer::new("buffer", buffer, capacity)?,
-        ))
-    }
 }

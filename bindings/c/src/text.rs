@@ -8,7 +8,7 @@ use simidx_text::dedup::Similarity;
 use simidx_text::similar::{Fate, SimilarOptions, SimilarTexts};
 use simidx_text::{ParallelFingerprinter, Pipeline, PipelineOptions};
 
-use crate::border::{self, At, Buffer};
+use crate::border::{self, Buffer};
 use crate::fingerprint::{Out, known_width, simidx_fingerprint};
 use crate::handles::{self, Handle};
 use crate::status::{Failure, Result, guard, simidx_status};
@@ -118,7 +118,7 @@ pub unsafe extern "C" fn simidx_fingerprint_texts(
         let (work, texts, says) = unsafe {
             (
                 Work::read(options)?,
-                read_texts(texts, lens, count)?,
+                border::texts("texts", texts, lens, count)?,
                 Buffer::optional("says", says, count)?,
             )
         };
@@ -177,7 +177,7 @@ pub unsafe extern "C" fn simidx_dedup_texts(
         let (work, texts, kept) = unsafe {
             (
                 Work::read(options)?,
-                read_texts(texts, lens, count)?,
+                border::texts("texts", texts, lens, count)?,
                 Buffer::new("kept", kept, count)?,
             )
         };
@@ -210,37 +210,6 @@ pub unsafe extern "C" fn simidx_dedup_texts(
             Ok(())
         })
     })
-}
-
-/// Reads texts of the caller.
-///
-/// # Safety
-/// The texts are as [`simidx_fingerprint_texts`] says.
-unsafe fn read_texts<'a>(
-    texts: *const *const c_char,
-    lens: *const usize,
-    count: usize,
-) -> Result<Vec<&'a str>> {
-    // SAFETY: the caller's promises.
-    let (texts, lens) = unsafe {
-        let lens = match lens.is_null() {
-            true => None,
-            false => Some(border::array("lens", lens, count)?),
-        };
-        (border::array("texts", texts, count)?, lens)
-    };
-    let text = |(number, &text): (usize, &*const c_char)| {
-        let name = At("texts", number);
-        // SAFETY: the caller's promises.
-        let bytes = unsafe {
-            match lens {
-                Some(lens) => border::array::<u8>(name, text.cast(), lens[number]),
-                None => border::string(name, text),
-            }
-        };
-        border::utf8(name, bytes?)
-    };
-    texts.iter().enumerate().map(text).collect()
 }
 
 /// Returns the description of a pipeline of the caller, if it is not NULL.
