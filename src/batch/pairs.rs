@@ -4,12 +4,12 @@ use std::path::PathBuf;
 
 use super::cover::Bits;
 use super::emit::{Emitter, WATCHED};
-use super::gathered::Gathered;
+use super::gathered::{extend_from_set, reserve};
 use super::group::{Rule, compare_in_parts, search};
 use super::partition::Buckets;
 use super::spill::{Take, search_values};
 use crate::error::{Error, Result};
-use crate::extsort::{FixedRecord, MemoryLimit, Sorted, Sorter, ValueSpace, Values};
+use crate::extsort::{FixedRecord, MemoryLimit, Sorted, Sorter, ValueSpace, Values, add_all};
 use crate::fingerprint::{ByWidth, Column, Fingerprint, Width, by_width, for_width, taken};
 use crate::set::{Set, Typed, at_width};
 use crate::setters;
@@ -200,7 +200,7 @@ pub(super) fn pairs_of<F: Fingerprint>(
     visit: VisitPairOf<'_, F>,
 ) -> Result<()> {
     let mut finder = Finder::new(options)?;
-    finder.gathered.extend_from_set(set)?;
+    extend_from_set(&mut finder.gathered, set)?;
     finder.give(visit)
 }
 
@@ -305,7 +305,8 @@ pub(super) struct Finder<F> {
     space: ValueSpace,
     /// Bytes of memory to sort pairs.
     pair_budget: usize,
-    gathered: Gathered<F>,
+    /// Fingerprints in any order, with repetitions. They are sorted in memory up to a budget, beyond it in files.
+    gathered: Sorter<Vec<F>>,
     rule: Rule<F>,
     /// From this many values on they are partitioned.
     few: usize,
@@ -329,7 +330,7 @@ impl<F: Fingerprint> Finder<F> {
             value_budget: budget / 12,
         };
         Finder {
-            gathered: Gathered::new(temp, space.sort_budget),
+            gathered: Sorter::new(temp, space.sort_budget),
             options: options.clone(),
             space,
             pair_budget,
@@ -340,16 +341,16 @@ impl<F: Fingerprint> Finder<F> {
 
     /// Reserves memory for `count` values, within the limit.
     pub(super) fn reserve(&mut self, count: u64) {
-        self.gathered.reserve(count);
+        reserve(&mut self.gathered, count);
     }
 
     #[inline]
     pub(super) fn push(&mut self, value: F) -> Result<()> {
-        self.gathered.push(value)
+        self.gathered.add(|values| values.push(value))
     }
 
     pub(super) fn extend(&mut self, values: &[F]) -> Result<()> {
-        self.gathered.extend(values)
+        add_all(&mut self.gathered, values)
     }
 
     /// See [`PairFinder::finish`].

@@ -5,9 +5,9 @@ mod groups;
 
 use std::path::PathBuf;
 
-use crate::batch::gathered::Gathered;
+use crate::batch::gathered::extend_from_set;
 use crate::error::{Error, Result};
-use crate::extsort::{MemoryLimit, Sorted};
+use crate::extsort::{MemoryLimit, Sorted, Sorter, add_all};
 use crate::fingerprint::{ByWidth, Column, Fingerprint, Width, by_width, for_width, taken};
 use crate::format::IdKind;
 use crate::set::{Set, Typed, at_width};
@@ -185,7 +185,7 @@ fn clusters_of<F: Fingerprint>(
     visit: VisitCluster<'_>,
 ) -> Result<ClusterReport> {
     let mut finder = Finder::new(options)?;
-    finder.gathered.extend_from_set(segments)?;
+    extend_from_set(&mut finder.gathered, segments)?;
     let budget = finder.budget;
     finder.find(visit, &mut |values, groups| match segments.id_kind() {
         IdKind::None => Ok(()),
@@ -249,7 +249,10 @@ impl ClusterFinder {
     }
 
     fn push_value(&mut self, value: u128) -> Result<()> {
-        by_width!(ByWidth, &mut self.finder, finder => finder.gathered.push(taken(value)?))
+        by_width!(ByWidth, &mut self.finder, finder => {
+            let value = taken(value)?;
+            finder.gathered.add(|values| values.push(value))
+        })
     }
 
     /// Adds the fingerprints of a column without copying it.
@@ -262,7 +265,7 @@ impl ClusterFinder {
 
     fn extend(&mut self, fingerprints: Column<'_>) -> Result<()> {
         by_width!(ByWidth, &mut self.finder, finder => {
-            finder.gathered.extend(fingerprints.values()?)
+            add_all(&mut finder.gathered, fingerprints.values()?)
         })
     }
 
@@ -289,7 +292,8 @@ struct Finder<F> {
     options: ClusterOptions,
     /// Bytes of memory for fingerprints and their groups.
     budget: usize,
-    gathered: Gathered<F>,
+    /// Fingerprints in any order, with repetitions. They are sorted in memory up to a budget, beyond it in files.
+    gathered: Sorter<Vec<F>>,
 }
 
 impl<F: Fingerprint> Finder<F> {
@@ -299,7 +303,7 @@ impl<F: Fingerprint> Finder<F> {
         Ok(Finder {
             options: options.clone(),
             budget,
-            gathered: Gathered::new(temp, budget / 3),
+            gathered: Sorter::new(temp, budget / 3),
         })
     }
 
@@ -324,7 +328,7 @@ impl<F: Fingerprint> Finder<F> {
 }
 
 /// Returns the distinct fingerprints, ascending.
-fn distinct<F: Fingerprint>(gathered: Gathered<F>, budget: usize) -> Result<Vec<F>> {
+fn distinct<F: Fingerprint>(gathered: Sorter<Vec<F>>, budget: usize) -> Result<Vec<F>> {
     let mut merge = match gathered.finish()? {
         Sorted::Memory(mut values) => {
             values.shrink_to_fit();
