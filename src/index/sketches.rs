@@ -190,7 +190,11 @@ impl<F: Fingerprint> Index<F> {
         Ok(Some(id.into()))
     }
 
-    fn check_record(&self, record: u64) -> Result<()> {
+    /// Checks the number of a record.
+    ///
+    /// # Errors
+    /// A record that does not exist.
+    pub(crate) fn check_record(&self, record: u64) -> Result<()> {
         let count = match &self.ids {
             Some(ids) => ids.record_count(),
             None => self.len(),

@@ -1,6 +1,6 @@
 //! The sketches of all segments of a set, which must agree in their parameters.
 
-use super::{Segment, Set, Typed, at_width, differ, no_segment};
+use super::{Set, Typed, at_width, differ, no_segment};
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 use crate::format::{IdKind, SketchParameters};
@@ -31,23 +31,23 @@ impl Set {
         Ok(common.and_then(|(_, parameters)| parameters))
     }
 
-    /// Appends sketches of a segment to `words`, like [`Sketches::read`](crate::index::Sketches::read).
+    /// Appends sketches of a segment to `words`, like `Sketches::read`.
     ///
     /// # Errors
-    /// The errors of `Sketches::read`, with the name of the segment; an error if it has no sketches.
+    /// The errors of `Sketches::read`, with the name of the segment; a segment that does not exist or has no sketches.
     pub fn read_sketches(
         &self,
         segment: usize,
         numbers: std::ops::Range<u64>,
         words: &mut Vec<u64>,
     ) -> Result<()> {
-        match self.segment(segment).map_or(Ok(None), Segment::sketches)? {
-            Some(sketches) => {
-                let read = sketches.read(numbers, words);
-                read.map_err(self.blame(segment))
-            }
-            None => Ok(()),
-        }
+        let of = self.segment(segment).ok_or_else(|| no_segment(segment))?;
+        let sketches = of.sketches()?.ok_or_else(|| {
+            let message = format!("{} has no sketches", of.name());
+            Error::option("sketches", message)
+        })?;
+        let read = sketches.read(numbers, words);
+        read.map_err(self.blame(segment))
     }
 
     /// Returns the fingerprint of a record of a segment, and its id if the file has ids. Records are numbered in the
@@ -79,13 +79,10 @@ impl Set {
     /// [`Index::records`](crate::Index::records). Takes no time without exclusions, otherwise a look-up or two.
     ///
     /// # Errors
-    /// A record that does not exist, or a damaged block or page.
+    /// A segment or record that does not exist, or a damaged block or page.
     pub fn shows_record(&self, segment: usize, record: u64) -> Result<bool> {
         if segment >= self.segment_count() {
             return Err(no_segment(segment));
-        }
-        if !self.hides_some(segment) {
-            return Ok(true);
         }
         let shows = at_width!(self, typed => typed.shows_record(segment, record));
         shows.map_err(self.blame(segment))
@@ -105,6 +102,10 @@ impl<F: Fingerprint> Typed<'_, F> {
 
     fn shows_record(self, segment: usize, record: u64) -> Result<bool> {
         let index = self.index(segment);
+        index.check_record(record)?;
+        if !self.hides_some(segment) {
+            return Ok(true);
+        }
         let rank = index.rank_of_record(record)?;
         let fingerprint = index.fingerprint(rank)?;
         if fingerprint.is_some_and(|f| self.hides_fingerprint(segment, f.to_u128())) {

@@ -327,4 +327,20 @@ fn records_that_are_left_out_are_not_shown() {
         assert_eq!(shown.shows_record(0, record).unwrap(), !is_hidden);
     }
     assert!(hidden > 2);
+    for set in [&segments, &shown] {
+        assert!(set.shows_record(0, index.record_count()).is_err());
+        assert!(set.shows_record(1, 0).is_err());
+    }
+}
+
+#[test]
+fn sketches_that_are_not_there_are_an_error() {
+    let set = open_set([build(
+        &records::<u64>(0..3, 1),
+        options(IdKind::None, 1, None),
+    )]);
+    for segment in [0, 1] {
+        let read = set.read_sketches(segment, 0..1, &mut Vec::new());
+        assert!(matches!(read, Err(Error::Options(_))), "{read:?}");
+    }
 }
