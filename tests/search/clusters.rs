@@ -8,7 +8,7 @@ use simidx::batch::{
     Cluster, ClusterFinder, ClusterOptions, ClusterReport, Pair, PairFinder, PairOptions,
 };
 use simidx::design::TableDesign;
-use simidx::{Fingerprint, Set, Width};
+use simidx::{Error, Fingerprint, Set, Width};
 use simidx_testkit::brute_force::components;
 use simidx_testkit::{
     build, build_numbers, build_strings, flipped, open_set, options, rng, sorted_set,
@@ -235,11 +235,15 @@ fn fingerprints_that_come_often_take_no_memory_and_too_many_are_refused() {
     finder
         .extend_from_slice(&simidx_testkit::uniform::<u64>(2_000_000))
         .unwrap();
-    let refused = finder.finish(|_| Ok(())).unwrap_err().to_string();
-    assert!(
-        refused.contains("MiB of memory, and the limit leaves"),
-        "{refused}"
-    );
+    let Err(Error::Budget {
+        purpose, needed, ..
+    }) = finder.finish(|_| Ok(()))
+    else {
+        panic!("they do not fit")
+    };
+    // All are counted, and the figure is what they need.
+    assert_eq!(purpose, "clustering 2000000 distinct fingerprints");
+    assert_eq!(needed, 2_000_000 * 36);
     options.memory = Some(1);
     assert!(ClusterFinder::new(Width::W64, &options).is_err());
 }

@@ -19,9 +19,9 @@ pub(super) fn count<F: Fingerprint>(
     budget: usize,
 ) -> Result<()> {
     let ids_len = groups.groups.len() * size_of::<Option<IdBuf>>();
-    let beside = size_of_val(values) + groups.len() + ids_len;
-    check_budget(budget, beside, values.len(), size_of::<u32>())?;
-    let beside = beside + values.len() * size_of::<u32>();
+    let ranks_len = values.len() * size_of::<u32>();
+    let mut needed = size_of_val(values) + groups.len() + ids_len + ranks_len;
+    check_budget(budget, values.len(), needed)?;
     let of_ranks = groups.of_ranks(values.len());
     let mut smallest: Vec<Option<IdBuf>> = vec![None; groups.groups.len()];
     groups.groups.iter_mut().for_each(|g| g.record_count = 0);
@@ -39,14 +39,11 @@ pub(super) fn count<F: Fingerprint>(
         }
         match of_ranks[rank as usize] {
             NONE if count > 1 => {
-                let each_len = size_of::<Group>();
-                check_budget(
-                    budget,
-                    beside,
-                    groups.groups.len() - smallest.len(),
-                    each_len,
-                )?;
-                groups.push_single(rank, count);
+                needed += size_of::<Group>();
+                // Those that are too many are only counted.
+                if needed <= budget {
+                    groups.push_single(rank, count);
+                }
             }
             NONE => {}
             group => {
@@ -57,7 +54,7 @@ pub(super) fn count<F: Fingerprint>(
             }
         }
     }
-    Ok(())
+    check_budget(budget, values.len(), needed)
 }
 
 /// Replaces the smallest id so far if a new one is smaller, and returns whether it was.

@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use super::{ClusterOptions, check_budget};
+use super::{ClusterOptions, check_budget, linking_len};
 use crate::batch::disjoint_sets::DisjointSets;
 use crate::batch::pairs::link_values;
 use crate::batch::ranks::Ranks;
@@ -41,7 +41,7 @@ impl Groups {
         options: &ClusterOptions,
         budget: usize,
     ) -> Result<Self> {
-        check_budget(budget, 0, values.len(), 3 * F::BYTES + 12)?;
+        check_budget(budget, values.len(), linking_len::<F>(values.len()))?;
         let mut sets = DisjointSets::new(values.len())?;
         let ranks = Ranks::new(values);
         let mut numbers = Vec::new();

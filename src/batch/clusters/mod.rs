@@ -336,15 +336,26 @@ fn distinct<F: Fingerprint>(gathered: Sorter<Vec<F>>, budget: usize) -> Result<V
         }
         Sorted::Runs(merge) => merge,
     };
-    let mut values: Vec<F> = Vec::new();
+    let (mut values, mut count, mut last) = (Vec::new(), 0, None);
     while let Some(round) = merge.next_round()? {
         // A fingerprint may be repeated across rounds.
-        let repeated = !values.is_empty() && values.last() == round.first();
+        let repeated = last.is_some() && last == round.first().copied();
+        last = round.last().copied().or(last);
         let round = &round[usize::from(repeated)..];
-        check_budget(budget, 0, values.len() + round.len(), 3 * F::BYTES)?;
-        values.extend_from_slice(round);
+        count += round.len();
+        // Those that are too many are only counted.
+        match linking_len::<F>(count) <= budget {
+            true => values.extend_from_slice(round),
+            false => values = Vec::new(),
+        }
     }
+    check_budget(budget, count, linking_len::<F>(count))?;
     Ok(values)
+}
+
+/// Returns the bytes of `count` fingerprints while they are linked.
+fn linking_len<F: Fingerprint>(count: usize) -> usize {
+    count.saturating_mul(3 * F::BYTES + 12)
 }
 
 /// Clusters that are ready to be visited.
@@ -413,13 +424,11 @@ impl ClusterReport {
     }
 }
 
-/// Checks that `count` fingerprints fit a budget next to `beside` bytes that are in use, at `each_len` bytes for each with
-/// all its bookkeeping.
+/// Checks that a budget has the bytes that `count` fingerprints need.
 ///
 /// # Errors
 /// Too little memory for them.
-fn check_budget(budget: usize, beside: usize, count: usize, each_len: usize) -> Result<()> {
-    let needed = count.saturating_mul(each_len).saturating_add(beside);
+fn check_budget(budget: usize, count: usize, needed: usize) -> Result<()> {
     if needed <= budget {
         return Ok(());
     }
