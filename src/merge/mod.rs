@@ -344,13 +344,13 @@ fn check<F: Fingerprint>(segments: Typed<'_, F>, options: &MergeOptions) -> Resu
     }
     options.check_design(segments.width())?;
     let kind = segments.id_kind();
-    options.exclusions.check(kind)?;
+    options.exclusions.check(&segments)?;
     for (&number, exclusions) in &options.segment_exclusions {
         if segments.segment(number).is_none() {
             let message = format!("there is no segment {number} to leave records out of");
             return Err(Error::option("segment_exclusions", message));
         }
-        exclusions.check(kind)?;
+        exclusions.check(&segments)?;
     }
     if options.newest_wins && kind == IdKind::None && !segments.is_empty() {
         let message = "which record is the newest is known by ids, and the segments have none";

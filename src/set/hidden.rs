@@ -60,7 +60,7 @@ impl Hidden {
         only: Option<usize>,
         exclusions: &Exclusions,
     ) -> Result<()> {
-        exclusions.check(set.id_kind())?;
+        exclusions.check(set)?;
         for fingerprint in exclusions.fingerprints() {
             set.width().takes(fingerprint)?;
         }

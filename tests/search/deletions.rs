@@ -220,6 +220,22 @@ fn other_segments_are_searched_as_before() {
         all.clone().without(&wrong).unwrap_err().to_string(),
         message
     );
+    // An empty set has no records of any kind, and no ids are not used up.
+    let empty = open_set([build::<u64>(&[], parameters.options::<u64>(), IdKind::None)]);
+    let mut later = Exclusions::default();
+    for set in [&empty, &all] {
+        set.clone().without(&later).unwrap();
+    }
+    later.add_string("x").unwrap();
+    let mut merged = Vec::new();
+    let options = MergeOptions::default().exclusions(later);
+    empty.merge(&options, &mut merged).unwrap();
+    let mut later = options.exclusions;
+    all.clone().without(&later).unwrap();
+    assert_eq!(
+        later.add_string("y").unwrap_err().to_string(),
+        "ids to be left out are added before they are used"
+    );
     let message = "there is no segment 2 to leave records out of";
     let refused = all.without_from(2, &Exclusions::default());
     assert_eq!(refused.unwrap_err().to_string(), message);

@@ -51,8 +51,7 @@ impl ExcludedIds {
         }
         match self {
             ExcludedIds::Numbers(sorter) => sorter.add(|ids| ids.push(id)),
-            ExcludedIds::Lost => Err(lost()),
-            _ => Err(mixed()),
+            other => Err(other.refusal()),
         }
     }
 
@@ -68,8 +67,7 @@ impl ExcludedIds {
             ExcludedIds::Strings(sorter) => {
                 sorter.add(|ids| ids.push(Prefix::default(), [id, b""], 0))
             }
-            ExcludedIds::Lost => Err(lost()),
-            _ => Err(mixed()),
+            other => Err(other.refusal()),
         }
     }
 
@@ -87,6 +85,16 @@ impl ExcludedIds {
             ExcludedIds::Sorted(sorted) => Ok(sorted),
             _ => Err(lost()),
         }
+    }
+
+    /// Returns why an id cannot be added.
+    fn refusal(&self) -> Error {
+        let message = match self {
+            ExcludedIds::Lost => return lost(),
+            ExcludedIds::Sorted(_) => "ids to be left out are added before they are used",
+            _ => "ids to be left out are numbers or strings, not both",
+        };
+        Error::option("exclusions", message)
     }
 
     fn sort(self, temp: &TempSpace) -> Result<SortedIds> {
@@ -126,12 +134,6 @@ impl ExcludedIds {
 
 fn lost() -> Error {
     io::Error::other("the ids to be left out were lost when they were sorted").into()
-}
-
-fn mixed() -> Error {
-    let message =
-        "ids to be left out are numbers or strings, not both, and added before they are used";
-    Error::option("exclusions", message)
 }
 
 /// Distinct ids in order.

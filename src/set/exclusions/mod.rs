@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::NumberedIndex;
+use super::{NumberedIndex, Set};
 use crate::bit_set::BitSet;
 use crate::error::{Error, Result};
 use crate::extsort::{MemoryLimit, TempSpace};
@@ -23,7 +23,8 @@ const IDS_SHARE: usize = 4;
 /// them.
 ///
 /// Fingerprints take 20 to 40 bytes of memory each, in addition to the limit of a merge. Ids are in memory by default;
-/// [`Exclusions::with_memory`] sets a limit, beyond which they go to temporary files.
+/// [`Exclusions::with_memory`] sets a limit, beyond which they go to temporary files. The first use sorts the ids; none can
+/// be added after it.
 ///
 /// ```
 /// use simidx::merge::MergeOptions;
@@ -104,7 +105,7 @@ impl Exclusions {
     /// Excludes all records with this number as their id.
     ///
     /// # Errors
-    /// String ids were added before, or a temporary file cannot be written.
+    /// String ids were added before, the ids have been used, or a temporary file cannot be written.
     pub fn add_number(&mut self, id: u64) -> Result<()> {
         let ids = self.ids.get_mut().unwrap_or_else(PoisonError::into_inner);
         ids.add_number(id, &self.temp, self.budget)
@@ -113,7 +114,7 @@ impl Exclusions {
     /// Excludes all records with this string as their id. A string that is too long for an id is ignored.
     ///
     /// # Errors
-    /// Number ids were added before, or a temporary file cannot be written.
+    /// Number ids were added before, the ids have been used, or a temporary file cannot be written.
     pub fn add_string(&mut self, id: &str) -> Result<()> {
         if id.len() > MAX_ID_LEN {
             return Ok(());
@@ -122,13 +123,13 @@ impl Exclusions {
         ids.add_string(id.as_bytes(), &self.temp, self.budget)
     }
 
-    /// Checks that the ids are of the kind that the segments have.
+    /// Checks that the ids are of the kind that the records of a set have.
     ///
     /// # Errors
     /// They are of another kind, or lost.
-    pub(crate) fn check(&self, kind: IdKind) -> Result<()> {
-        let by = self.lock_ids().kind()?;
-        if by == IdKind::None || by == kind {
+    pub(crate) fn check(&self, set: &Set) -> Result<()> {
+        let (by, kind) = (self.lock_ids().kind()?, set.id_kind());
+        if by == IdKind::None || by == kind || set.is_empty() {
             return Ok(());
         }
         let message = format!(
@@ -161,7 +162,11 @@ impl Exclusions {
     /// # Errors
     /// A failure to read or write temporary files, and any error of `take`.
     pub(super) fn for_each_id(&self, take: impl FnMut(Id<'_>) -> Result<()>) -> Result<()> {
-        self.lock_ids().sorted(&self.temp)?.for_each(take)
+        let mut ids = self.lock_ids();
+        if ids.kind()? == IdKind::None {
+            return Ok(());
+        }
+        ids.sorted(&self.temp)?.for_each(take)
     }
 
     fn lock_ids(&self) -> MutexGuard<'_, ExcludedIds> {
