@@ -95,7 +95,11 @@ impl fmt::Display for Error {
                 needed,
                 given,
             } => {
-                let (needed, given) = (ByteSize(*needed), ByteSize(*given));
+                let mut sizes = [needed, given].map(|bytes| ByteSize(*bytes).to_string());
+                if sizes[0] == sizes[1] {
+                    sizes = [needed, given].map(|bytes| format!("{bytes} bytes"));
+                }
+                let [needed, given] = sizes;
                 write!(
                     f,
                     "{purpose} takes at least {needed} of memory, and the limit leaves {given}"
@@ -117,9 +121,9 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            // The messages of the others include their cause.
+            // The messages of all include their cause.
             Error::Io(error) => error.source(),
-            Error::Segment { error, .. } => Some(error.as_ref()),
+            Error::Segment { error, .. } => error.source(),
             _ => None,
         }
     }
@@ -457,6 +461,46 @@ fn sketches_of(bits: Option<u32>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_budget_that_seems_enough_is_shown_in_bytes() {
+        let message = |needed| {
+            let (purpose, given) = ("work".to_owned(), 20 << 20);
+            Error::Budget {
+                purpose,
+                needed,
+                given,
+            }
+            .to_string()
+        };
+        let rest = "of memory, and the limit leaves";
+        assert_eq!(
+            message(21 << 20),
+            format!("work takes at least 21 MiB {rest} 20 MiB")
+        );
+        let (purpose, needed, given) = ("work".to_owned(), 20_972_520, 20_972_519);
+        let alike = Error::Budget {
+            purpose,
+            needed,
+            given,
+        }
+        .to_string();
+        assert_eq!(
+            alike,
+            format!("work takes at least 20972520 bytes {rest} 20972519 bytes")
+        );
+    }
+
+    #[test]
+    fn no_cause_repeats_the_message() {
+        let error = Error::Segment {
+            segment: 0,
+            name: "a.simidx".to_owned(),
+            error: Box::new(FormatError::damaged(1, "it is short").into()),
+        };
+        assert!(error.to_string().contains("it is short"));
+        assert!(std::error::Error::source(&error).is_none());
+    }
 
     #[test]
     fn sizes_are_short() {

@@ -29,7 +29,7 @@ pub(crate) use blocks::Decode;
 pub use ids::Ids;
 pub(crate) use ids::SortedStrings;
 pub use iter::Fingerprints;
-pub(crate) use open::width_of;
+pub(crate) use open::{naming, width_of};
 pub(crate) use query::QUERIES_UNDER_WAY;
 pub use query::{Match, QueryStats};
 pub use records::Records;

@@ -32,7 +32,7 @@ use crate::format::{
 use crate::threads::map_parts_mut;
 
 /// Returns a function that adds the name of the file to an error without one.
-fn naming(path: &Path) -> impl Fn(Error) -> Error + '_ {
+pub(crate) fn naming(path: &Path) -> impl Fn(Error) -> Error + '_ {
     move |error| match error {
         Error::Io(_) => error,
         error => Error::Segment {

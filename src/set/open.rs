@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::{Manifest, Parts, Set, Typed, at_width, differ};
 use crate::error::{Error, Result};
 use crate::fingerprint::{Fingerprint, with_type};
-use crate::index::{Index, Storage, width_of};
+use crate::index::{Index, Storage, naming, width_of};
 
 impl Set {
     /// Opens index files of one width by mapping them, as [`Index::open`] does. The width is read from the files, and
@@ -33,20 +33,25 @@ impl Set {
     /// Opens one index file of any width by mapping it, as [`Index::open`] does. The set is not named.
     ///
     /// # Errors
-    /// The errors of [`Index::open`].
+    /// The errors of [`Index::open`], with the name of the file.
     #[cfg(feature = "mmap")]
     pub fn map_file(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
-        let storage = Storage::map(path)?;
+        Self::of_mapping(Storage::map(path)?).map_err(naming(path))
+    }
+
+    #[cfg(feature = "mmap")]
+    fn of_mapping(storage: Storage) -> Result<Self> {
         with_type!(width_of(&storage)?, F => Ok(Index::<F>::of_mapping(storage)?.into()))
     }
 
     /// Opens one index file of any width by reading it into memory. The set is not named.
     ///
     /// # Errors
-    /// The errors of [`Index::open_in_memory`].
+    /// The errors of [`Index::open_in_memory`], with the name of the file.
     pub fn read_file(path: impl AsRef<Path>) -> Result<Self> {
-        Self::from_bytes(Storage::read(path)?)
+        let path = path.as_ref();
+        Self::from_bytes(Storage::read(path)?).map_err(naming(path))
     }
 
     /// Opens an index of any width from its bytes. The set is not named.
@@ -147,7 +152,7 @@ impl<F: Fingerprint> Typed<'_, F> {
 /// Opens the file with this number in a set, named by its path.
 ///
 /// # Errors
-/// Any error of `open`, wrapped so that it names the file unless the operating system reports it.
+/// Any error of `open`, wrapped once so that it names the file unless the operating system reports it.
 pub(super) fn open_named(
     path: &Path,
     number: usize,
@@ -160,7 +165,10 @@ pub(super) fn open_named(
         Err(error) => Err(Error::Segment {
             segment: number,
             name,
-            error: Box::new(error),
+            error: match error {
+                Error::Segment { error, .. } => error,
+                error => Box::new(error),
+            },
         }),
     }
 }

@@ -788,6 +788,23 @@ fn values_of_more_bits_are_refused() {
 }
 
 #[test]
+fn errors_of_files_name_them_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.simidx");
+    std::fs::write(&path, "no index").unwrap();
+    let name = path.display().to_string();
+    for opened in [
+        Set::map_file(&path),
+        Set::read_file(&path),
+        Set::open([&path]),
+        Set::open_in_memory([&path]),
+    ] {
+        let error = opened.unwrap_err().to_string();
+        assert_eq!(error.matches(&name).count(), 1, "{error}");
+    }
+}
+
+#[test]
 fn a_type_that_is_too_narrow_for_the_answers_is_refused() {
     let set = of_width(Width::W64);
     let mut scratch = SetScratch::new();

@@ -103,13 +103,18 @@ impl OpenArgs {
         }
     }
 
+    /// Opens an index file. Its errors are without its name.
     fn file(&self, path: &Path) -> Result<Set, Error> {
-        if self.no_mmap {
+        let opened = if self.no_mmap {
             Set::read_file(path)
         } else {
             process::expect_signals()?;
             Set::map_file(path)
-        }
+        };
+        opened.map_err(|error| match error {
+            Error::Segment { error, .. } => *error,
+            error => error,
+        })
     }
 }
 
