@@ -96,8 +96,8 @@ fn id_pairs_of<F: Fingerprint>(
 ) -> Result<()> {
     match segments.id_kind() {
         IdKind::None if !segments.is_empty() => {
-            let message = format!("{} has no ids; leave --by id out", segments.name(0));
-            Err(Error::option("by", message))
+            let message = format!("{} has no ids", segments.name(0));
+            Err(Error::option("ids", message))
         }
         _ if !options.sorted => find(segments, options, visit),
         IdKind::Number => sort_numbers(segments, options, visit),

@@ -157,6 +157,10 @@ fn of_set(
     mode: ProgressMode,
 ) -> Answer {
     let options = args.options(set.width(), set.max_distance())?;
+    if args.by == Some(By::Id) && set.id_kind() == IdKind::None && !set.is_empty() {
+        let message = format!("{} has no ids; leave --by id out", set.first().name());
+        return Err(Failure::new(message));
+    }
     let kind = records.map_or_else(|| id_kind(set.id_kind()), Labels::id_kind);
     let columns = match args.by.unwrap_or_default() {
         By::Fingerprint => FINGERPRINTS.to_vec(),
