@@ -210,7 +210,7 @@ pub(super) fn pairs_of<F: Fingerprint>(
 /// the search groups the fingerprints that agree on it, and compares them. The number of fingerprints and a sample of
 /// their bits determine the cheapest cover: for example, six masks of 21 bits for ten million fingerprints and distance
 /// 3. Large groups are searched in the same way. (Manku, Jain and Das Sarma, WWW 2007, section 3, with tables that
-/// exist only while they are used; covering designs as in [`Covering`](crate::design::Covering).)
+/// exist only while they are used; and covering designs.)
 ///
 /// Memory: about 2.1 times the fingerprints. Above the limit of the options, they are sorted in files for each mask.
 ///

@@ -294,8 +294,7 @@ impl IndexBuilder {
     }
 
     /// Sorts the records, writes the index to `out` from its own thread in large pieces, and flushes it. `out` need not
-    /// seek. Never overwrite an index that is in use: write a file next to it and rename that, see
-    /// [`Storage::map`](crate::Storage::map).
+    /// seek. Never overwrite an index that is in use: write a file next to it and rename that, see `Storage::map`.
     ///
     /// # Errors
     /// Any error of `out` or of a temporary file, including earlier ones, and [`Error::Interrupted`] if the watch of

@@ -67,7 +67,7 @@ use table::Table;
 
 /// An index over bytes in memory or in a mapping.
 ///
-/// The bytes are a [`Storage`]: mapped by [`Index::open`], read by [`Index::open_in_memory`], or given to
+/// The bytes are a [`Storage`]: mapped by `Index::open`, read by [`Index::open_in_memory`], or given to
 /// [`Index::from_bytes`]. The index is `Send + Sync`: threads share it, and each keeps its own [`Scratch`].
 ///
 /// ```

@@ -143,8 +143,8 @@ impl<F: Fingerprint> Index<F> {
     /// Returns all fingerprints within `distance` of `fingerprint`, each once, by distance, then by value. The scratch
     /// holds the answer until its next query.
     ///
-    /// Any distance is answered exactly, by the probes of [`Index::plan`]. Distances beyond [`Index::max_distance`]
-    /// take more and more probes, up to a scan of table 0.
+    /// Any distance is answered exactly. Distances beyond [`Index::max_distance`] take more and more probes, up to a
+    /// scan of table 0.
     ///
     /// # Errors
     /// A damaged block that had to be read; the scratch then holds no answer.

@@ -400,13 +400,11 @@ impl Ids<'_> {
     /// # let mut file = Vec::new();
     /// # builder.finish(&mut file)?;
     /// # let index = Index::<u64>::from_bytes(file)?;
-    /// let mut buffer = simidx::index::IdBuffer::default();
     /// for found in index.query(0xfe, 1)? {
-    ///     let mut ids = index.ids(&found)?.with_buffer(buffer);
+    ///     let mut ids = index.ids(&found)?;
     ///     while let Some(id) = ids.read()? {
     ///         println!("{id}");
     ///     }
-    ///     buffer = ids.into_buffer();
     /// }
     /// # Ok::<(), simidx::Error>(())
     /// ```
