@@ -172,9 +172,10 @@ typedef struct {
     uint32_t reserved;
 } simidx_match;
 
-/// A function of the caller that receives an id. For a string, `bytes` has `len` bytes of UTF-8 without a NUL, valid
-/// during the call. For a number, `bytes` is NULL and `number` holds it. Return 0 to continue. Any other value stops:
-/// the call then fails with `SIMIDX_ERROR_STOPPED`. The function must not throw or longjmp.
+/// A function of the caller that receives an id. For a string, `bytes` has `len` bytes of UTF-8, valid during the call;
+/// a NUL may be among them and does not end them. For a number, `bytes` is NULL and `number` holds it. Return 0 to
+/// continue. Any other value stops: the call then fails with `SIMIDX_ERROR_STOPPED`. The function must not throw or
+/// longjmp.
 typedef int32_t (*simidx_id_visit)(void *user,
                                    const char *bytes,
                                    size_t len,
@@ -338,7 +339,7 @@ SIMIDX_API
 void simidx_searcher_free(simidx_searcher *searcher);
 
 /// Finds all fingerprints within `distance` bits of one, inclusive, each once: by distance, then by value. Exact for
-/// every distance; fast for distances up to the `max_distance` of the index.
+/// every distance from 0 to 128; fast for distances up to the `max_distance` of the index.
 ///
 /// @param buffer    receives the matches, as many as fit; may be NULL if `capacity` is 0
 /// @param capacity  capacity of the buffer
@@ -566,8 +567,8 @@ SIMIDX_API
 void simidx_builder_abort(simidx_builder *builder);
 
 /// Calls a function with each pair of fingerprints within `distance` bits, inclusive and each once: by the first number,
-/// then by the second. `n` equal fingerprints are `n (n - 1) / 2` pairs. Exact for every distance; time grows with it.
-/// Memory: about 40 bytes for each fingerprint, and 24 for each pair.
+/// then by the second. `n` equal fingerprints are `n (n - 1) / 2` pairs. Exact for every distance from 0 to 128; time
+/// grows with it. Memory: about 40 bytes for each fingerprint, and 24 for each pair.
 ///
 /// @param fingerprints  `count` values of `uint32_t`, `uint64_t` or `simidx_fingerprint`
 /// @param width         their bits: 32, 64 or 128

@@ -5,6 +5,7 @@
 
 #include <simidx.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <exception>
 #include <memory>
@@ -163,7 +164,7 @@ public:
 
     /// Finds all fingerprints within a distance. The vector is overwritten: reuse it to avoid allocations.
     void query(fingerprint of, std::uint32_t distance, std::vector<match> &found) {
-        found.resize(found.capacity());
+        found.resize(std::min<std::size_t>(found.capacity(), 64)); // more would be cleared for each query
         std::size_t count = 0;
         check(simidx_query(handle_.get(), of, distance, found.data(), found.size(), &count));
         rest(found, count);

@@ -255,6 +255,7 @@ pub unsafe extern "C" fn simidx_builder_add(
         // SAFETY: the caller's promises.
         let (ids, fingerprints) = unsafe {
             let ids = border::options(ids)?;
+            check_batch(&ids)?;
             let fingerprints = Many::new(fingerprints, width, count);
             (Ids::read(&ids, count)?, fingerprints)
         };
@@ -266,6 +267,28 @@ pub unsafe extern "C" fn simidx_builder_add(
             })
         })
     })
+}
+
+/// Checks that the options of a batch have nothing but ids.
+fn check_batch(options: &simidx_build_options) -> Result<()> {
+    let others = [
+        ("pipeline", !options.pipeline.is_null()),
+        ("memory", options.memory > 0),
+        ("temp_dir", !options.temp_dir.is_null()),
+        ("codec", !options.codec.is_null()),
+        ("tables", options.tables > 0),
+        ("block_size", options.block_size > 0),
+        ("id_lookup", options.id_lookup > 0),
+        ("threads", options.threads > 0),
+        ("progress", options.progress.is_some()),
+    ];
+    match others.iter().find(|(_, is_given)| *is_given) {
+        Some((name, _)) => {
+            let message = format!("{name} is an option of the builder, and not of a batch");
+            Err(Failure::argument(message))
+        }
+        None => Ok(()),
+    }
 }
 
 /// Writes the index file of all added records, as `simidx_build` does. Closes the builder, even if the call fails,

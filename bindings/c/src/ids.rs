@@ -11,9 +11,10 @@ use crate::handles;
 use crate::open::simidx_index;
 use crate::status::{Failure, Result, guard, simidx_status};
 
-/// A function of the caller that receives an id. For a string, `bytes` has `len` bytes of UTF-8 without a NUL, valid
-/// during the call. For a number, `bytes` is NULL and `number` holds it. Return 0 to continue. Any other value stops:
-/// the call then fails with `SIMIDX_ERROR_STOPPED`. The function must not throw or longjmp.
+/// A function of the caller that receives an id. For a string, `bytes` has `len` bytes of UTF-8, valid during the call;
+/// a NUL may be among them and does not end them. For a number, `bytes` is NULL and `number` holds it. Return 0 to
+/// continue. Any other value stops: the call then fails with `SIMIDX_ERROR_STOPPED`. The function must not throw or
+/// longjmp.
 pub type simidx_id_visit = Option<
     unsafe extern "C" fn(user: *mut c_void, bytes: *const c_char, len: usize, number: u64) -> i32,
 >;

@@ -5,6 +5,7 @@ use std::ffi::c_void;
 use simidx::batch::{PairOptions, row_pairs};
 
 use crate::fingerprint::{Many, known_width};
+use crate::search::check_distance;
 use crate::status::{Failure, guard, simidx_status};
 use crate::work::{Work, simidx_work_options};
 
@@ -15,8 +16,8 @@ pub type simidx_pair_visit =
     Option<unsafe extern "C" fn(user: *mut c_void, first: u64, second: u64, distance: u32) -> i32>;
 
 /// Calls a function with each pair of fingerprints within `distance` bits, inclusive and each once: by the first number,
-/// then by the second. `n` equal fingerprints are `n (n - 1) / 2` pairs. Exact for every distance; time grows with it.
-/// Memory: about 40 bytes for each fingerprint, and 24 for each pair.
+/// then by the second. `n` equal fingerprints are `n (n - 1) / 2` pairs. Exact for every distance from 0 to 128; time
+/// grows with it. Memory: about 40 bytes for each fingerprint, and 24 for each pair.
 ///
 /// @param fingerprints  `count` values of `uint32_t`, `uint64_t` or `simidx_fingerprint`
 /// @param width         their bits: 32, 64 or 128
@@ -41,6 +42,7 @@ pub unsafe extern "C" fn simidx_pairs(
         // SAFETY: the caller's promises.
         let (work, fingerprints) =
             unsafe { (Work::read(options)?, Many::new(fingerprints, width, count)) };
+        check_distance(distance)?;
         let mut search = PairOptions::default()
             .distance(distance)
             .watch(work.watch());

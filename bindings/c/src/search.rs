@@ -178,7 +178,11 @@ fn answer_many(
 }
 
 fn check(question: Question) -> Result<()> {
-    let distance = question.max_distance();
+    check_distance(question.max_distance())
+}
+
+/// Checks that a distance is at most the width of the longest fingerprints.
+pub(crate) fn check_distance(distance: u32) -> Result<()> {
     match distance <= MOST_DISTANCE {
         true => Ok(()),
         false => Err(Failure::argument(format!(
@@ -211,7 +215,7 @@ pub extern "C" fn simidx_searcher_free(searcher: *mut simidx_searcher) {
 }
 
 /// Finds all fingerprints within `distance` bits of one, inclusive, each once: by distance, then by value. Exact for
-/// every distance; fast for distances up to the `max_distance` of the index.
+/// every distance from 0 to 128; fast for distances up to the `max_distance` of the index.
 ///
 /// @param buffer    receives the matches, as many as fit; may be NULL if `capacity` is 0
 /// @param capacity  capacity of the buffer

@@ -110,6 +110,7 @@ fn status_of(error: &Error) -> simidx_status {
             FormatClass::Unsupported => SIMIDX_ERROR_UNSUPPORTED,
             _ => SIMIDX_ERROR_DAMAGED,
         },
+        Error::Manifest(_) => SIMIDX_ERROR_DAMAGED,
         Error::Options(_) => SIMIDX_ERROR_ARGUMENT,
         Error::Budget { .. } | Error::LimitReached { .. } => SIMIDX_ERROR_LIMIT,
         Error::Segment { error, .. } => status_of(error),
@@ -205,6 +206,12 @@ mod tests {
         );
         assert_eq!(guard(|| Ok(())), SIMIDX_OK);
         assert_eq!(simidx_error_status(), SIMIDX_ERROR_INTERNAL);
+    }
+
+    #[test]
+    fn a_manifest_that_cannot_be_read_is_damaged() {
+        let read = simidx::set::Manifest::from_bytes(b"no set");
+        assert_eq!(status_of(&read.unwrap_err()), SIMIDX_ERROR_DAMAGED);
     }
 
     #[test]

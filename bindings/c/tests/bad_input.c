@@ -329,6 +329,7 @@ static void pairs_and_dedup(void) {
     simidx_work_options threads = {sizeof threads, 4096, 0, NULL, NULL};
     ARGUMENT("visit is NULL", simidx_pairs(fps, 64, 4, 3, 0, NULL, NULL, NULL));
     ARGUMENT("fingerprints is NULL", simidx_pairs(NULL, 64, 4, 3, 0, NULL, no_pair, NULL));
+    ARGUMENT("at most 128", simidx_pairs(fps, 64, 4, 129, 0, NULL, no_pair, NULL));
     ARGUMENT("width is 33", simidx_pairs(fps, 33, 4, 3, 0, NULL, no_pair, NULL));
     ARGUMENT("threads", simidx_pairs(fps, 64, 4, 3, 0, &threads, no_pair, NULL));
     FAILS(SIMIDX_ERROR_LIMIT, "pairs", simidx_pairs(fps, 64, 4, 3, 1, NULL, no_pair, NULL));
@@ -351,6 +352,7 @@ static void builders(void) {
     ARGUMENT("id_kind is 3", simidx_builder_new(other, 64, 3, 3, NULL, &builder));
     ARGUMENT("distance", simidx_builder_new(other, 64, SIMIDX_IDS_NONE, 99, NULL, &builder));
     ARGUMENT("have no ids", simidx_builder_new(other, 64, SIMIDX_IDS_STRINGS, 3, &with, &builder));
+    with.id_lookup = 0;
     ARGUMENT("builder is NULL", simidx_builder_add(NULL, fps, 64, 4, NULL));
     ARGUMENT("builder is NULL", simidx_builder_finish(NULL));
     simidx_builder_abort(NULL);
@@ -370,6 +372,11 @@ static void builders(void) {
     CHECK(fopen(other, "rb") == NULL);
     OK(simidx_builder_new(other, 64, SIMIDX_IDS_NONE, 3, NULL, &builder));
     ARGUMENT("width is 32", simidx_builder_add(builder, fps, 32, 4, NULL));
+    simidx_builder_abort(builder);
+    simidx_build_options more = with;
+    more.memory = 5;
+    OK(simidx_builder_new(other, 64, SIMIDX_IDS_STRINGS, 3, NULL, &builder));
+    ARGUMENT("memory is an option of the builder", simidx_builder_add(builder, fps, 64, 4, &more));
     simidx_builder_abort(builder);
     int calls = 0;
     simidx_build_options stopped = {.struct_size = sizeof stopped};

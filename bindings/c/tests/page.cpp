@@ -75,7 +75,12 @@ int main(int argc, char **argv) {
         wide.push_back({i, 1});
     simidx::build(path + "2", wide, 2);
     simidx::index const both_ways(std::vector<std::string>{path + "2", path + "2"});
-    CHECK(simidx::searcher(both_ways).query({0, 1}, 128).size() == 1000);
+    simidx::searcher of_many(both_ways);
+    CHECK(of_many.query({0, 1}, 128).size() == 1000);
+    of_many.query({0, 1}, 128, kept);
+    CHECK(kept.size() == 1000 && kept[999].fingerprint.low == 991);
+    of_many.query({0, 1}, 0, kept);
+    CHECK(kept.size() == 1 && kept[0].distance == 0);
     std::remove((path + "3").c_str());
     {
         simidx::builder builder(path + "3", 64, SIMIDX_IDS_STRINGS, 3, nullptr);
