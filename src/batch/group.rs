@@ -260,8 +260,8 @@ impl<F: Fingerprint> Work for CompareRows<'_, '_, F> {
     }
 }
 
-/// Compares all values with each other, in parts of so many values that a part takes a few milliseconds. An empty list
-/// ends each part.
+/// Compares all values with each other, on all threads of the current pool. A part compares `part_len` values with all
+/// after them; an empty list ends it.
 ///
 /// # Errors
 /// Any error of `take`.
