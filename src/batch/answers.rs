@@ -94,7 +94,8 @@ impl Set {
     /// Answers many queries on all threads of the current pool. Each costs the same as [`Set::query`](crate::Set::query) or
     /// `nearest`; for very many queries on few fingerprints, [`Set::join`](crate::Set::join) is faster.
     ///
-    /// `watch` is called on this thread with the number of answered queries, as a rule ten times a second.
+    /// `watch` is called on this thread with the number of answered queries: after 16,384 at most, and as a rule ten times
+    /// a second or more.
     ///
     /// # Errors
     /// A damaged file, queries of another width than the set, and [`Error::Interrupted`](crate::Error::Interrupted).

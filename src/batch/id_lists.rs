@@ -149,8 +149,7 @@ impl IdLists {
 
 impl Set {
     /// Returns the ids of each fingerprint, as [`Set::ids_of`](crate::Set::ids_of) does for one. Works on all threads of
-    /// the current pool. `watch` is called on this thread with the number of fingerprints done, as a rule ten
-    /// times a second.
+    /// the current pool, with `watch` as for [`Set::answer_all`](crate::Set::answer_all).
     ///
     /// # Errors
     /// A damaged file, fingerprints of another width than the set, and [`Error::Interrupted`](crate::Error::Interrupted).

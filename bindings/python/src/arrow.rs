@@ -32,7 +32,8 @@ pub(crate) fn column(object: &Bound<'_, PyAny>, what: &str) -> PyResult<Option<V
         // A row of a table may be null, or its value.
         let of_rows = first_null(&chunk);
         let chunk = only_column(py, chunk, what)?;
-        if let Some(first) = of_rows.or_else(|| first_null(&chunk)) {
+        let nulls = of_rows.into_iter().chain(first_null(&chunk));
+        if let Some(first) = nulls.min() {
             let row = row + first;
             let message = format!("{what}: row {row} is null; drop or fill the nulls first");
             return Err(Class::Input.error(py, message));

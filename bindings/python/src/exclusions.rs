@@ -10,7 +10,7 @@ use crate::ids::{self, Ids};
 use crate::input;
 use crate::run::Watch;
 
-/// Fingerprints between two checks for a signal.
+/// Fingerprints or ids between two checks for a signal.
 const PIECE: usize = 1 << 16;
 
 /// Ids and fingerprints of the caller.
@@ -50,12 +50,18 @@ impl Excluded {
         }
         match &self.ids {
             Ids::Numbers(numbers) => {
-                for &id in &**numbers {
+                for (number, &id) in numbers.iter().enumerate() {
+                    if number.is_multiple_of(PIECE) {
+                        watch.check()?;
+                    }
                     exclusions.add_number(id)?;
                 }
             }
             Ids::Strings(texts) => {
-                for id in texts.all() {
+                for (number, id) in texts.all().into_iter().enumerate() {
+                    if number.is_multiple_of(PIECE) {
+                        watch.check()?;
+                    }
                     exclusions.add_string(id)?;
                 }
             }

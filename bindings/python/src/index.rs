@@ -82,7 +82,7 @@ impl PyIndex {
             Id::Number(_) => ("a number", kind == IdKind::Number),
             Id::String(_) => ("a string", kind == IdKind::String),
         };
-        if !fits {
+        if !fits && !opened.set.is_empty() {
             let id = id.as_id();
             let message = format!(
                 "the id {id} is {given}; the kind of the ids here is {}",

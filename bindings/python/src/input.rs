@@ -125,13 +125,14 @@ pub(crate) fn refuse_unordered(object: &Bound<'_, PyAny>, what: &str) -> PyResul
     Ok(())
 }
 
-/// Refuses a masked array, whose masked values would be read.
+/// Refuses a masked array, whose masked values would be read too.
 pub(crate) fn refuse_masked(object: &Bound<'_, PyAny>, what: &str) -> PyResult<()> {
     match object.hasattr("mask")? {
         false => Ok(()),
         true => {
-            let message =
-                format!("{what}: some values of an array are masked; pass array.compressed()");
+            let message = format!(
+                "{what}: a masked array is not read; pass array.compressed(), or array.data"
+            );
             Err(Class::InputType.error(object.py(), message))
         }
     }

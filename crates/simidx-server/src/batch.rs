@@ -39,8 +39,9 @@ const PIECES: usize = 4;
 /// returns a partial answer.
 const GRACE: Duration = Duration::from_millis(100);
 
-/// Largest estimated time, in nanoseconds, of a request that is answered on the thread of its connection.
-const INLINE_NS: f64 = 500_000.0;
+/// Largest estimated time, in nanoseconds, of a request that is answered on the thread of its connection: that of a group,
+/// since groups that are done are counted, even if the answer is then discarded.
+const INLINE_NS: f64 = GROUP_NS;
 
 /// Estimated nanoseconds of a query in a test with a hook: expensive, and in a group by itself.
 const HOOKED_NS: f64 = 1e6;
@@ -85,7 +86,12 @@ impl Batch {
     pub(crate) fn keeping(mut self, permit: Option<OwnedSemaphorePermit>) -> Result<Self, Problem> {
         self.body = permit;
         let bodies = &self.budget.app.bodies;
-        let len = self.queries.capacity() * size_of::<Asked>();
+        let text_len = |asked: &Asked| match &asked.what {
+            What::Text(text) => text.len(),
+            _ => 0,
+        };
+        let texts: usize = self.queries.iter().map(text_len).sum();
+        let len = self.queries.capacity() * size_of::<Asked>() + texts;
         // The largest batch that is permitted has to be possible.
         let len = len.min(bodies.count.saturating_mul(1024));
         match bodies.hold(&mut self.body, len) {
@@ -186,13 +192,17 @@ impl Batch {
         if self.is_cheap() {
             let budget = Budget::inline(&self.budget.app);
             let (mut answered, outcome) = self.chunk(0..self.queries.len(), &budget);
-            if outcome.is_ok() {
-                let name = self.name_of([&mut answered]);
-                return Ok((vec![answered], name));
+            match outcome {
+                Ok(()) => {
+                    let name = self.name_of([&mut answered]);
+                    return Ok((vec![answered], name));
+                }
+                // The answer may only be too long to be written here, which the searches alone do not show.
+                Err(problem) if ["limit-reached", "busy"].contains(&problem.kind()) => {}
+                Err(problem) => return Err(problem),
             }
-            // The answer may only be too long to be written here, which the searches alone do not show.
         }
-        let (mut whole, mut chunks) = (Vec::new(), Chunks::start(self)?);
+        let (mut whole, mut chunks) = (Vec::new(), Chunks::start(self).await?);
         while let Some((chunk, outcome)) = chunks.next().await {
             outcome?;
             whole.push(chunk);
@@ -210,7 +220,7 @@ impl Batch {
         self,
         trouble: Option<Problem>,
     ) -> Result<(mpsc::Receiver<Bytes>, String), Problem> {
-        let mut chunks = Chunks::start(self)?;
+        let mut chunks = Chunks::start(self).await?;
         let mut first = chunks.next().await;
         if let Some((answered, Err(problem))) = &first
             && answered.bytes.is_empty()
@@ -237,7 +247,10 @@ impl Batch {
                     outcome = chunk_outcome;
                     break;
                 }
-                next = chunks.next().await;
+                next = tokio::select! {
+                    next = chunks.next() => next,
+                    () = sender.closed() => return,
+                };
             }
             let last = match outcome {
                 Ok(()) => {
@@ -276,7 +289,7 @@ pub(crate) async fn on_pool<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Problem> + Send + 'static,
 ) -> Result<T, Problem> {
     let deadline = Instant::now() + app.options.limits.timeout;
-    let permit = app.permit_by(deadline).await?;
+    let permit = app.turn_by(deadline).await?;
     let (sender, receiver) = oneshot::channel();
     app.pool.spawn_fifo(move || {
         let _permit = permit;
@@ -297,7 +310,7 @@ fn broken_off() -> Problem {
 }
 
 impl Chunks {
-    fn start(batch: Batch) -> Result<Self, Problem> {
+    async fn start(batch: Batch) -> Result<Self, Problem> {
         let permit = batch.budget.app.permit()?;
         let mut chunks = Chunks {
             under_way: VecDeque::new(),
@@ -306,16 +319,28 @@ impl Chunks {
             batch: Arc::new(batch),
         };
         for _ in 0..chunks.batch.budget.app.pool.current_num_threads() {
-            chunks.start_one();
+            chunks.start_one().await;
         }
         Ok(chunks)
     }
 
-    fn start_one(&mut self) {
+    /// Starts the next chunk, if there is one. It waits for a permit if the batch has given back its own.
+    async fn start_one(&mut self) {
         if self.next >= self.batch.queries.len() {
             return;
         }
         let (sender, receiver) = oneshot::channel();
+        if self.permit.is_none() {
+            match self.batch.budget.app.permit_by(self.batch.deadline).await {
+                Ok(permit) => self.permit = Some(Arc::new(permit)),
+                Err(problem) => {
+                    // The error comes after the chunks under way, and ends the answer.
+                    let _ = sender.send((Answered::default(), Err(problem)));
+                    self.under_way.push_back(receiver);
+                    return;
+                }
+            }
+        }
         let (batch, start) = (self.batch.clone(), self.next);
         let permit = self.permit.clone();
         self.next = batch.end(start, CHUNK_NS);
@@ -330,17 +355,11 @@ impl Chunks {
     }
 
     async fn next(&mut self) -> Option<Chunk> {
-        if self.permit.is_none() {
-            match self.batch.budget.app.permit_by(self.batch.deadline).await {
-                Ok(permit) => self.permit = Some(Arc::new(permit)),
-                Err(problem) => return Some((Answered::default(), Err(problem))),
-            }
-        }
         let chunk = self.under_way.pop_front()?;
         let deadline = self.batch.deadline + GRACE;
         match tokio::time::timeout_at(deadline.into(), chunk).await {
             Ok(chunk) => {
-                self.start_one();
+                self.start_one().await;
                 Some(chunk.unwrap_or_else(|_| (Answered::default(), Err(broken_off()))))
             }
             // Every thread is busy, or this one has spent all of this time on a single query.

@@ -181,7 +181,7 @@ pub(crate) async fn on_disk<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Problem> + Send + 'static,
 ) -> Result<T, Problem> {
     let deadline = Instant::now() + app.options.limits.timeout;
-    let permit = app.permit_by(deadline).await?;
+    let permit = app.turn_by(deadline).await?;
     let done = tokio::task::spawn_blocking(move || {
         // The work continues after the client has disconnected.
         let _permit = permit;

@@ -53,6 +53,13 @@ impl Permits {
         self.free.clone().try_acquire_owned().ok()
     }
 
+    /// Waits in turn for a permit, until the deadline.
+    pub(crate) async fn take_by(&self, deadline: Instant) -> Option<OwnedSemaphorePermit> {
+        let permit = self.free.clone().acquire_owned();
+        let permit = tokio::time::timeout_at(deadline.into(), permit).await;
+        permit.ok()?.ok()
+    }
+
     /// Grows `held` to one permit for each KiB of `len` bytes. If too few are available, changes nothing and returns
     /// `false`.
     pub(crate) fn hold(&self, held: &mut Option<OwnedSemaphorePermit>, len: usize) -> bool {
@@ -93,8 +100,11 @@ pub(crate) struct App {
     /// The thread pool for expensive work.
     pub(crate) pool: ThreadPool,
     pub(crate) connections: Permits,
-    /// Permits of expensive requests.
+    /// Permits of batches and expensive queries.
     waiting: Permits,
+    /// Permits of requests about one document, id or page, and of changes. They wait in turn, and would always come
+    /// before batches, which do not.
+    short: Permits,
     /// Permits of request bodies, in KiB.
     pub(crate) bodies: Permits,
     /// Permits of answers, in KiB.
@@ -213,6 +223,7 @@ impl App {
         let mut app = App {
             connections: Permits::new(limits.max_connections),
             waiting: Permits::new(limits.max_waiting),
+            short: Permits::new(limits.max_waiting),
             bodies: Permits::new((limits.max_body / 1024).saturating_mul(16).max(1 << 18)),
             answers: Permits::new((limits.max_answer / 1024).saturating_mul(4)),
             indexes: Vec::new(),
@@ -281,7 +292,7 @@ impl App {
         Ok(())
     }
 
-    /// Acquires a permit for an expensive request.
+    /// Acquires a permit for a batch or an expensive query.
     ///
     /// # Errors
     /// All permits are in use.
@@ -289,7 +300,7 @@ impl App {
         self.waiting.take().ok_or_else(|| self.full())
     }
 
-    /// Waits in turn for a permit.
+    /// Waits for such a permit again.
     ///
     /// # Errors
     /// All permits are in use until the deadline.
@@ -297,9 +308,17 @@ impl App {
         &self,
         deadline: Instant,
     ) -> Result<OwnedSemaphorePermit, Problem> {
-        let permit = self.waiting.free.clone().acquire_owned();
-        let permit = tokio::time::timeout_at(deadline.into(), permit).await;
-        permit.ok().and_then(Result::ok).ok_or_else(|| self.full())
+        let permit = self.waiting.take_by(deadline).await;
+        permit.ok_or_else(|| self.full())
+    }
+
+    /// Waits in turn for a permit of a short request or a change.
+    ///
+    /// # Errors
+    /// All permits are in use until the deadline.
+    pub(crate) async fn turn_by(&self, deadline: Instant) -> Result<OwnedSemaphorePermit, Problem> {
+        let permit = self.short.take_by(deadline).await;
+        permit.ok_or_else(|| self.full())
     }
 
     fn full(&self) -> Problem {

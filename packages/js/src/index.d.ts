@@ -7,8 +7,8 @@ export interface RangeSource {
     readonly size: number;
     /**
      * Reads exactly `length` bytes from `offset` on. All answers must be of the same version of the file. The signal is
-     * that of the operation that needs the bytes. That ends by it at once even if the source goes on, but only 32 reads
-     * run at a time, and one that goes on is among them.
+     * that of the operation that needs the bytes. An abort ends the operation at once, even if the source ignores the
+     * signal. Such a read still counts among the 32 that may run at a time, until the source answers.
      */
     read(offset: number, length: number, signal?: AbortSignal): Uint8Array | Promise<Uint8Array>;
 }

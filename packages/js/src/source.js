@@ -10,9 +10,9 @@ function readError(cause, place) {
 
 /** A file behind a URL, which is read by HTTP ranges. All answers must be of the version of the first one. */
 class HttpSource {
-    constructor(url, fetch = globalThis.fetch, request) {
+    constructor(url, fetch, request) {
         this.url = String(url);
-        this.fetch = (...request) => fetch(...request);
+        this.fetch = (...request) => (fetch ?? globalThis.fetch)(...request);
         // Browsers let only one request at a time use a URL in their cache. Others may not know the member.
         this.request = { ...(globalThis.location && { cache: "no-store" }), ...request };
     }

@@ -38,11 +38,13 @@ pub(super) fn judge<'a>(job: &Job<'a>, distance: u32) -> Result<(Judged<'a>, Sum
         ..
     } = collector;
     known.labels.end(&read)?;
-    let bar = job.mode.spinner("finding near-duplicates");
     if let Some(set) = job.set {
         deduplicator.exclude(set)?;
-        bar.set_message("looking documents up in the index, and finding near-duplicates");
     }
+    let bar = job.mode.spinner(match job.set {
+        None => "finding near-duplicates",
+        Some(_) => "looking documents up in the index, and finding near-duplicates",
+    });
     let mut found = deduplicator.finish()?;
     bar.finish_and_clear();
     if let Some(lengths) = &known.labels.lengths {
