@@ -794,8 +794,10 @@ fn errors_of_files_name_them_once() {
     std::fs::write(&path, "no index").unwrap();
     let name = path.display().to_string();
     for opened in [
+        #[cfg(feature = "mmap")]
         Set::map_file(&path),
         Set::read_file(&path),
+        #[cfg(feature = "mmap")]
         Set::open([&path]),
         Set::open_in_memory([&path]),
     ] {
