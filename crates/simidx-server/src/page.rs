@@ -19,7 +19,6 @@ use crate::problem::Problem;
 use crate::queries::{question, record_id};
 use crate::request::{self, Params, What};
 use crate::response::{Content, of_generation, whole};
-use crate::source::Source;
 use crate::state::{App, Generation};
 
 /// Largest number of matches that are shown.
@@ -65,7 +64,7 @@ pub(crate) async fn page(
         p {
             (plural(size.fingerprints, "fingerprint")) " of " (generation.source.width()) " bits in "
             (plural(size.records, "record")) ". Near-duplicates differ in at most "
-            (plural(by_default(app, &generation.source).into(), "bit")) "."
+            (plural(app.default_distance(&generation.source).into(), "bit")) "."
         }
     };
     let mut sections = vec![(
@@ -113,11 +112,6 @@ pub(crate) async fn page(
     Ok(of_generation(response, generation.source.generation()))
 }
 
-/// The distance of a query that names none.
-fn by_default(app: &App, source: &Source) -> u32 {
-    source.max_distance().min(app.max_distance(source))
-}
-
 /// Returns the form with the values that were sent.
 fn form(app: &App, params: &Params, index: &str, generation: &Generation) -> Markup {
     let what = match generation.fingerprinter() {
@@ -125,7 +119,7 @@ fn form(app: &App, params: &Params, index: &str, generation: &Generation) -> Mar
         Err(_) => "Fingerprint or id",
     };
     let largest = app.max_distance(&generation.source);
-    let distance = params.k.unwrap_or(by_default(app, &generation.source));
+    let distance = params.k.unwrap_or(app.default_distance(&generation.source));
     html! {
         // The address of this page, also below a path of a proxy. The method is POST because a text may be too long for
         // an address.

@@ -30,12 +30,10 @@ const SEARCH: [&str; 4] = ["k", "limit", "nearest", "index"];
 pub(crate) fn question(app: &App, source: &Source, params: &Params) -> Result<Question, Problem> {
     let largest = app.max_distance(source);
     let nearest = params.nearest.is_some();
-    let by_default = if nearest {
-        largest
-    } else {
-        source.max_distance()
-    };
-    let distance = params.k.unwrap_or(by_default.min(largest));
+    let distance = params.k.unwrap_or_else(|| match nearest {
+        true => largest,
+        false => app.default_distance(source),
+    });
     if distance > largest {
         let (width, made_for) = (source.width(), source.max_distance());
         let detail = match distance > width.bits() {

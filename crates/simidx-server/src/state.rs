@@ -397,6 +397,11 @@ impl App {
         limit.unwrap_or_else(by_default).min(source.width().bits())
     }
 
+    /// The distance of a query of this source that names none.
+    pub(crate) fn default_distance(&self, source: &Source) -> u32 {
+        source.max_distance().min(self.max_distance(source))
+    }
+
     /// Opens, checks and warms files.
     fn load(&self, files: &[PathBuf], old: Option<&Generation>) -> Result<Generation, Problem> {
         let stamps = stamps(files);
