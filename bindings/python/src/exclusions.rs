@@ -41,27 +41,28 @@ impl Excluded {
 
     /// Adds all of them to the library's exclusions, and releases the memory that the caller lent.
     pub(crate) fn add_to(self, exclusions: &mut Exclusions, watch: &Watch) -> Result<(), Failure> {
-        let fingerprints = self.fingerprints.iter().flat_map(|column| column.iter());
-        for (number, fingerprint) in fingerprints.enumerate() {
-            if number.is_multiple_of(PIECE) {
-                watch.check()?;
+        let mut added = 0;
+        let mut check = || {
+            added += 1;
+            match usize::is_multiple_of(added, PIECE) {
+                true => watch.check(),
+                false => Ok(()),
             }
+        };
+        for fingerprint in self.fingerprints.iter().flat_map(|column| column.iter()) {
+            check()?;
             exclusions.add_fingerprint(fingerprint);
         }
         match &self.ids {
             Ids::Numbers(numbers) => {
-                for (number, &id) in numbers.iter().enumerate() {
-                    if number.is_multiple_of(PIECE) {
-                        watch.check()?;
-                    }
+                for &id in &**numbers {
+                    check()?;
                     exclusions.add_number(id)?;
                 }
             }
             Ids::Strings(texts) => {
-                for (number, id) in texts.all().into_iter().enumerate() {
-                    if number.is_multiple_of(PIECE) {
-                        watch.check()?;
-                    }
+                for id in texts.all() {
+                    check()?;
                     exclusions.add_string(id)?;
                 }
             }
