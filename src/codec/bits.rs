@@ -178,6 +178,9 @@ fn tail_word(bytes: &[u8], start: usize) -> u64 {
 /// Returns the `bits` bits from `at` on as a number; bits beyond the end of the stream are 0.
 #[inline(always)]
 pub(crate) fn read_value<F: Fingerprint>(bytes: &[u8], at: usize, bits: u32) -> F {
+    if (1..=WINDOW_BITS.min(F::WIDTH - 1)).contains(&bits) {
+        return F::from_u128((window(bytes, at) >> (64 - bits)).into());
+    }
     let mut value = F::ZERO;
     let (mut at, mut left) = (at, bits);
     while left > 0 {

@@ -177,10 +177,11 @@ impl<F: Fingerprint> LineLists<'_, F> {
         }
     }
 
-    /// Prefetches the low bits of all values found, in its own loop like [`LineLists::prefetch_lines`].
+    /// Prefetches the low bits of the values found since there were `runs` runs and no spans, in its own loop like
+    /// [`LineLists::prefetch_lines`].
     #[inline(always)]
-    fn prefetch_low_bits(&self) {
-        for run in &self.runs {
+    fn prefetch_low_bits(&self, runs: usize) {
+        for run in self.runs.iter().skip(runs) {
             let ask = &self.asks[run.ask as usize];
             prefetch(ask.row, ask.table.low_bytes(run.ranks()).start);
         }
@@ -276,15 +277,14 @@ const CLEAR: [u64; 6] = [
 /// Returns the addresses of a set, each combined with `address` by exclusive or.
 #[inline(always)]
 fn moved(set: &Addresses, address: u8) -> Addresses {
-    let mut moved = [0; 4];
-    for (i, to) in moved.iter_mut().enumerate() {
-        let mut word = set[i ^ usize::from(address >> 6)];
-        for (bit, &clear) in CLEAR.iter().enumerate() {
-            if address >> bit & 1 != 0 {
-                word = word >> (1 << bit) & clear | (word & clear) << (1 << bit);
-            }
+    let mut moved: Addresses = std::array::from_fn(|i| set[i ^ usize::from(address >> 6)]);
+    for (bit, &clear) in CLEAR.iter().enumerate() {
+        // Not a branch, since bits of addresses cannot be predicted.
+        let is_moved = u64::from(address >> bit & 1).wrapping_neg();
+        for word in &mut moved {
+            let swapped = *word >> (1 << bit) & clear | (*word & clear) << (1 << bit);
+            *word ^= (*word ^ swapped) & is_moved;
         }
-        *to = word;
     }
     moved
 }
@@ -824,8 +824,10 @@ impl<F: Fingerprint> Work for LookInto<'_, '_, F> {
             target.collect(lists)?;
         }
         target.find_runs(cpu, lists)?;
+        lists.prefetch_low_bits(0);
+        let run_count = lists.runs.len();
         target.find_wide(cpu, lists)?;
-        lists.prefetch_low_bits();
+        lists.prefetch_low_bits(run_count);
         findings.stats.blocks += (lists.runs.len() + lists.spans.len()) as u64;
         target.compare(cpu, lists, findings)
     }
