@@ -85,3 +85,71 @@ fn the_address_is_in_one_place() {
         assert!(!manifest.contains("://"), "{path}");
     }
 }
+
+/// The check of a tag, on a copy with an address and a date: it accepts a release, and refuses placeholders and packages
+/// of another version.
+#[cfg(unix)]
+#[test]
+fn a_tag_is_accepted_once_addresses_date_and_versions_are_set() {
+    let version = env!("CARGO_PKG_VERSION");
+    let copy = tempfile::tempdir().unwrap();
+    let check = |changed: Option<(&str, &str, &str)>| -> String {
+        for path in [
+            "tools/release/tag",
+            "Cargo.toml",
+            "CHANGELOG.md",
+            "bindings/spark/pyproject.toml",
+            "bindings/c/cbindgen.toml",
+            "packages/js/package.json",
+        ] {
+            let mut text = fs::read_to_string(root().join(path)).unwrap();
+            text = text.replace("example.org/simidx", "forge.test/simidx");
+            text = text.replace("- unreleased", "- 2027-01-31");
+            if let Some((of, from, to)) = changed
+                && of == path
+            {
+                let new = text.replace(from, to);
+                assert_ne!(new, text, "{path} has no {from}");
+                text = new;
+            }
+            let to = copy.path().join(path);
+            fs::create_dir_all(to.parent().unwrap()).unwrap();
+            fs::write(to, text).unwrap();
+        }
+        let mut command = Command::new("bash");
+        command.arg(copy.path().join("tools/release/tag"));
+        let output = command.arg(format!("v{version}")).output().unwrap();
+        String::from_utf8([output.stdout, output.stderr].concat()).unwrap()
+    };
+    assert_eq!(check(None), format!("version {version}\n"));
+    for (path, from, to, message) in [
+        (
+            "Cargo.toml",
+            "homepage = \"",
+            "homepage = \"example.org/",
+            "a placeholder",
+        ),
+        ("CHANGELOG.md", version, "9.0.0", "no date"),
+        (
+            "bindings/spark/pyproject.toml",
+            "==",
+            ">=",
+            "another simidx",
+        ),
+        (
+            "bindings/c/cbindgen.toml",
+            " 0x0",
+            " 0x1",
+            "another version",
+        ),
+        (
+            "packages/js/package.json",
+            version,
+            "9.0.0",
+            "another version",
+        ),
+    ] {
+        let output = check(Some((path, from, to)));
+        assert!(output.contains(message), "{path}: {output}");
+    }
+}
