@@ -51,12 +51,17 @@ impl InputFiles {
         }
     }
 
+    /// Returns whether a path is that of one of the files.
+    pub(crate) fn contains(&self, path: &Path) -> bool {
+        id(path).is_some_and(|id| self.files.contains(&id))
+    }
+
     /// Refuses a target that is one of the inputs.
     ///
     /// # Errors
     /// The target is an input, or lies in an input folder.
     pub(crate) fn check_target(&self, target: &Path) -> Result<(), Failure> {
-        if id(target).is_some_and(|id| self.files.contains(&id)) {
+        if self.contains(target) {
             let message = "is an input, and no input is replaced; name another output";
             return Err(Failure::new(message).about(target.display()));
         }

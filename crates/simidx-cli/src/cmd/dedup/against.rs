@@ -2,6 +2,7 @@
 //! these are there.
 
 use std::collections::{BTreeSet, HashMap};
+use std::path::PathBuf;
 
 use rayon::prelude::*;
 use simidx::{Error, IdBuf, IdKind, Set};
@@ -19,7 +20,7 @@ use super::{Args, Job};
 use crate::support::failure::Failure;
 use crate::support::labels::place_among;
 use crate::support::messages::counted;
-use crate::support::records::{self, id_of_kind, visit_texts};
+use crate::support::records::{id_of_kind, open_files, visit_texts};
 use crate::support::similarity::ID_SHARE;
 
 /// Bytes of features that wait until their texts are compared with the index together.
@@ -39,19 +40,24 @@ const WANTED_LEN: u64 = 256;
 const BATCH_TEXTS: usize = 4096;
 const BATCH_LEN: usize = 16 << 20;
 
-/// The texts that `--texts` names, opened before anything is read.
+/// Opens the files of `--texts`, before anything is read.
 ///
 /// # Errors
-/// A pattern that nothing matches, and a file that cannot be read.
-pub(super) fn open_texts(args: &Args, set: &Set) -> Result<Vec<InputFile>, Failure> {
-    if !args.texts.is_empty() && set.id_kind() == IdKind::None {
+/// An index without ids, and a file that cannot be read.
+pub(super) fn open_texts(
+    args: &Args,
+    set: &Set,
+    texts: &[PathBuf],
+) -> Result<Vec<InputFile>, Failure> {
+    let has_ids = set.id_kind() != IdKind::None || set.record_count() == 0;
+    if !args.texts.is_empty() && !has_ids {
         let message = "--texts finds documents by their ids, and the index has none";
         return Err(Failure::new(message).about(set.names().join(", ")));
     }
     let temp_dir = args.resources.temp_dir.as_deref();
     let mut options = args.input.fields.options(set.width());
     options.fields.odd_ids = true;
-    records::open_texts(&args.texts, args.input.format(), &options, temp_dir)
+    open_files(texts, args.input.format(), &options, temp_dir)
 }
 
 /// Compares documents with an index before they are compared with each other.

@@ -183,13 +183,16 @@ pub(crate) fn run(args: &Args, mode: ProgressMode) -> Answer {
     }
     if args.against.is_empty() {
         args.exclude.refuse("name them with --against")?;
-        return dedup(args, None, None, mode);
+        return dedup(args, None, (None, false), mode);
     }
+    let mut is_repeated = false;
     let folder = match (args.update, &args.against[..]) {
         (false, _) => None,
         (true, [folder]) => {
             update::check_outside(folder, &[&args.output, &args.output_dir, &args.report])?;
-            Some((folder.as_path(), update::read_manifest(folder)?))
+            let manifest = update::read_manifest(folder)?;
+            is_repeated = update::is_repeated(folder, &manifest, args.force)?;
+            Some((folder.as_path(), manifest))
         }
         (true, _) => {
             return Err(Failure::new(
@@ -200,13 +203,13 @@ pub(crate) fn run(args: &Args, mode: ProgressMode) -> Answer {
     if let Some((_, manifest)) = &folder
         && manifest.segments.is_empty()
     {
-        return dedup(args, None, folder, mode);
+        return dedup(args, None, (folder, is_repeated), mode);
     }
     refuse_inputs(&args.against)?;
     let set = args
         .exclude
         .apply(together(args.open.open_each(&args.against)?)?)?;
-    dedup(args, Some(&set), folder, mode)
+    dedup(args, Some(&set), (folder, is_repeated), mode)
 }
 
 /// Refuses inputs that stand after `--against`, where they would be opened as indexes.
@@ -223,23 +226,26 @@ fn refuse_inputs(against: &[PathBuf]) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Deduplicates; a folder of `--update` comes with whether this run repeats one that did not end.
 fn dedup(
     args: &Args,
     set: Option<&Set>,
-    folder: Option<(&Path, Manifest)>,
+    (folder, is_repeated): (Option<(&Path, Manifest)>, bool),
     mode: ProgressMode,
 ) -> Answer {
     let width = set.map_or(args.input.width, Set::width);
     distance_within(args.max_distance, width)?;
     let paths = args.input.paths()?;
-    let outputs = Outputs::new(args, &paths)?;
+    let texts = outputs::earlier_texts(args, &paths, (set.is_some(), is_repeated))?;
+    let outputs = Outputs::new(args, &paths, &texts)?;
     let originals = args.originals(&paths, width)?;
     outputs.check_formats(args, &originals)?;
     let measure = Measure::choose(args, set, &originals)?;
     if let (Some(set), Some(_)) = (set, measure.distance()) {
         check_width(set, args.input.width)?;
     }
-    let texts = set.map(|set| against::open_texts(args, set)).transpose()?;
+    let texts = set.map(|set| against::open_texts(args, set, &texts));
+    let texts = texts.transpose()?;
     let job = Job {
         args,
         set,

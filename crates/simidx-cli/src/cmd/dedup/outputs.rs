@@ -19,6 +19,34 @@ use crate::support::originals::{Copier, OTHER_NAME, check_name};
 use crate::support::output::{Output, Together, compressed};
 use crate::support::page::grouped;
 
+/// Returns the files of `--texts`. If the run repeats one that did not end, its own outputs are not among them.
+///
+/// # Errors
+/// A pattern without matches if there are earlier documents, and an input that has no name for its output.
+pub(super) fn earlier_texts(
+    args: &Args,
+    paths: &[PathBuf],
+    (has_earlier, is_repeated): (bool, bool),
+) -> Result<Vec<PathBuf>, Failure> {
+    let mut texts = Vec::new();
+    for pattern in &args.texts {
+        match simidx_input::expand(pattern, None) {
+            Ok(files) => texts.extend(files),
+            Err(error) if has_earlier => return Err(error.into()),
+            // In the first week there are none.
+            Err(_) => {}
+        }
+    }
+    if is_repeated {
+        let mut own = InputFiles::new(args.output.iter().chain(&args.report));
+        if let Some(folder) = &args.output_dir {
+            own.add(shard_names(paths)?.iter().map(|name| folder.join(name)));
+        }
+        texts.retain(|file| !own.contains(file));
+    }
+    Ok(texts)
+}
+
 /// The outputs, checked before anything is read.
 pub(super) struct Outputs {
     /// The files of kept records: that of `-o`, or one for each input; none with `--dry-run`.
@@ -33,18 +61,15 @@ impl Outputs {
     ///
     /// # Errors
     /// An output that may not be written, or two outputs in one file.
-    pub(super) fn new(args: &Args, paths: &[PathBuf]) -> Result<Self, Failure> {
+    pub(super) fn new(args: &Args, paths: &[PathBuf], texts: &[PathBuf]) -> Result<Self, Failure> {
         let mut inputs = args.input.files()?;
         inputs.add(&args.against);
-        for pattern in &args.texts {
-            // Not their folders: what is kept of these documents may stand next to them.
-            let files = simidx_input::expand(pattern, None).unwrap_or_default();
-            if let Some(file) = files.iter().find(|file| paths.contains(file)) {
-                let message = "is an input, and cannot be an earlier text of --texts as well";
-                return Err(Failure::new(message).about(file.display()));
-            }
-            inputs.add(files);
+        if let Some(file) = texts.iter().find(|file| paths.contains(file)) {
+            let message = "is an input, and cannot be an earlier text of --texts as well";
+            return Err(Failure::new(message).about(file.display()));
         }
+        // Not their folders: what is kept of these documents may stand next to them.
+        inputs.add(texts);
         // Also of a folder of shards, which has been expanded into them.
         let folders = args.input.inputs.iter().filter(|path| path.is_dir());
         inputs.add(folders);

@@ -50,6 +50,8 @@ pub(super) struct Update {
     room: usize,
     /// The lock of the folder, and the name of the file that is written there.
     written: Option<(fs::File, String)>,
+    /// Files of earlier runs that did not end, to be removed.
+    unfinished: Vec<PathBuf>,
 }
 
 /// Bytes of a text that waits, next to its own: the string, what the allocator adds, its fingerprint, and the room that a
@@ -84,6 +86,48 @@ pub(super) fn read_manifest(folder: &Path) -> Result<Manifest, Failure> {
         true => Ok(manifest),
         false => refuse("is a set that another program keeps; name a new folder"),
     }
+}
+
+/// Returns the files of runs that ended before they had changed the manifest of the folder. Their outputs may be there,
+/// and the folder does not know these documents.
+fn unfinished(folder: &Path, manifest: &Manifest) -> io::Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let number = name.strip_suffix(".simidx").unwrap_or_default();
+        let is_of_run = number.len() == 6 && number.bytes().all(|byte| byte.is_ascii_digit());
+        if is_of_run && manifest.segments.iter().all(|known| known.name != name) {
+            found.push(path);
+        }
+    }
+    Ok(found)
+}
+
+/// Returns whether this run repeats one that ended before it had changed the manifest of the folder.
+///
+/// # Errors
+/// There is such a run, and the outputs of this one would not replace its outputs.
+pub(super) fn is_repeated(
+    folder: &Path,
+    manifest: &Manifest,
+    force: bool,
+) -> Result<bool, Failure> {
+    if !folder.exists() {
+        return Ok(false);
+    }
+    let unfinished = unfinished(folder, manifest).map_err(Failure::at(folder))?;
+    let Some(file) = unfinished.first() else {
+        return Ok(false);
+    };
+    let lock = fs::File::open(folder.join(LOCK_NAME));
+    let is_of_another =
+        lock.is_ok_and(|lock| matches!(lock.try_lock_shared(), Err(fs::TryLockError::WouldBlock)));
+    if is_of_another || force {
+        return Ok(!is_of_another);
+    }
+    let message = "is of a run that did not end, whose documents are not remembered; repeat that run with --force";
+    Err(Failure::new(message).about(file.display()))
 }
 
 /// Checks that no output is the folder of `--update` or in it, where the next run would refuse it, or holds it.
@@ -160,6 +204,7 @@ impl Update {
             texts_len: 0,
             room,
             written: None,
+            unfinished: Vec::new(),
         })
     }
 
@@ -283,6 +328,7 @@ impl Update {
             let message = "has changed since this run began; run it again";
             return Err(Failure::new(message).about(self.folder.display()));
         }
+        self.unfinished = unfinished(&self.folder, &self.manifest)?;
         let numbers = self.manifest.segments.len() + 1..;
         let mut names = numbers.map(|number| format!("{number:06}.simidx"));
         let is_free = |name: &String| !self.folder.join(name).exists();
@@ -296,10 +342,10 @@ impl Update {
         Ok(())
     }
 
-    /// Adds the file that was written to the set.
+    /// Adds the file that was written to the set, and removes those of runs that did not end.
     ///
     /// # Errors
-    /// A manifest that cannot be written.
+    /// A manifest that cannot be written, and a file that cannot be removed.
     pub(super) fn publish(mut self) -> Result<(), Failure> {
         let Some((_lock, name)) = self.written else {
             return Ok(());
@@ -307,6 +353,9 @@ impl Update {
         self.manifest.add_file(&self.folder, &name)?;
         self.manifest.generation += 1;
         self.manifest.publish(&self.folder)?;
+        for file in self.unfinished {
+            fs::remove_file(&file).map_err(Failure::at(&file))?;
+        }
         Ok(())
     }
 }

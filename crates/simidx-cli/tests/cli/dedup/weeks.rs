@@ -268,6 +268,37 @@ fn a_run_that_cannot_change_the_folder_can_be_repeated() {
     run_week(&sandbox, 1, &["--update"]);
 }
 
+/// A run that ends after its outputs have appeared and before the folder has changed, as by a full disk.
+#[test]
+fn a_run_that_ended_before_the_folder_changed_is_repeated_first() {
+    let sandbox = with_weeks();
+    done(sandbox.run(&["dedup", "all.jsonl", "-o", "once.jsonl"]));
+    run_week(&sandbox, 0, &["--update"]);
+    let manifest = sandbox.read("seen/manifest.simidx-set");
+    run_week(&sandbox, 1, &["--update"]);
+    sandbox.write("seen/manifest.simidx-set", manifest);
+    let run = |week: usize| {
+        let names = [format!("week{week}.jsonl"), format!("kept/{week}.jsonl")];
+        let options = "--update --against seen --texts kept/* -o".split(' ');
+        let arguments = ["dedup", &names[0]].into_iter().chain(options);
+        let arguments: Vec<&str> = arguments.chain([names[1].as_str()]).collect();
+        sandbox.run(&arguments)
+    };
+    for week in [1, 2] {
+        assert_refused(run(week), "000002.simidx: is of a run that did not end");
+    }
+    run_week(&sandbox, 1, &["--update", "--force"]);
+    assert!(!sandbox.path("seen/000002.simidx").exists());
+    for week in 2..WEEKS {
+        run_week(&sandbox, week, &["--update"]);
+    }
+    assert!(all_kept(&sandbox) == sandbox.read("once.jsonl"));
+    // The outputs of a run that did end are still no outputs of another.
+    let forced = "dedup week3.jsonl --against seen --texts kept/* --update --force -o kept/2.jsonl";
+    let forced: Vec<&str> = forced.split(' ').collect();
+    assert_refused(sandbox.run(&forced), "kept/2.jsonl: is an input");
+}
+
 #[test]
 fn a_week_without_anything_new_leaves_the_folder_as_it_is() {
     let sandbox = with_weeks();
