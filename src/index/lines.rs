@@ -149,7 +149,12 @@ impl<F: Fingerprint> LineTable<F> {
     ///
     /// # Errors
     /// V44 or V45.
-    fn ranks(&self, line: Line<'_>, place: &LinePlace<F>) -> Result<Range<u64>, FormatError> {
+    #[inline(never)]
+    pub(super) fn ranks(
+        &self,
+        line: Line<'_>,
+        place: &LinePlace<F>,
+    ) -> Result<Range<u64>, FormatError> {
         let ranks = line.ranks(place.bits_below, self.value_count);
         ranks.map_err(|fault| self.fault(fault, place.number))
     }
@@ -224,24 +229,11 @@ impl<F: Fingerprint> LineTable<F> {
         Ok(())
     }
 
-    /// Passes the values of a line to `take`, in order.
+    /// Appends the values of a line, in order.
     ///
     /// # Errors
-    /// V28, V44 or V45.
-    #[inline(always)]
-    pub(super) fn for_each_value(
-        &self,
-        file: &[u8],
-        line: Line<'_>,
-        place: &LinePlace<F>,
-        take: impl FnMut(F),
-    ) -> Result<(), FormatError> {
-        let (row, bit) = self.low(file, self.ranks(line, place)?)?;
-        each_value(line, place, (row, bit, self.low_bits()), take);
-        Ok(())
-    }
-
-    fn read_line(
+    /// V24, V28, V44 or V45.
+    pub(super) fn read_line(
         &self,
         file: &[u8],
         line: Line<'_>,

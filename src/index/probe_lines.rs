@@ -378,7 +378,7 @@ impl<'a, F: Fingerprint> Target<'a, F> {
     ) -> Result<(), FormatError> {
         let mut rank = table.rank_of_part(self.file, parts.start)?;
         let first_rank = rank;
-        let mut visits = table.line_count;
+        let (mut visits, mut values) = (table.line_count, Vec::new());
         findings.stats.blocks += parts.len() as u64;
         for part in parts {
             table.read_ahead(self.file, part);
@@ -388,7 +388,9 @@ impl<'a, F: Fingerprint> Target<'a, F> {
                 place,
                 (&mut visits, waiting),
                 &mut |line, place| {
-                    table.for_each_value(self.file, line, place, |value| {
+                    values.clear();
+                    table.read_line(self.file, line, place, &mut values)?;
+                    for &Permuted(value) in &values {
                         // The values of table 0 are the fingerprints.
                         let distance = value.distance(query);
                         if distance <= self.distance {
@@ -402,7 +404,8 @@ impl<'a, F: Fingerprint> Target<'a, F> {
                             });
                         }
                         rank += 1;
-                    })
+                    }
+                    Ok(())
                 },
             )?;
         }
@@ -593,11 +596,12 @@ impl<'a, F: Fingerprint> Target<'a, F> {
         if begin >= end || end > LINE_ADDRESSES {
             return Err(table.fault(LineFault::Marks, place.number));
         }
-        let ranks = line.rank() + begin as u64..line.rank() + end as u64;
-        if ranks.end > table.value_count {
-            return Err(table.fault(LineFault::Values, place.number));
+        let first = line.rank();
+        // Most lines are far from the end of the table.
+        if first + LINE_ADDRESSES as u64 > table.value_count {
+            table.ranks(line, place)?;
         }
-        Ok(ranks)
+        Ok(first + begin as u64..first + end as u64)
     }
 
     /// Returns the values of an address that has some.

@@ -5,7 +5,7 @@ use std::fs;
 
 use simidx::design::{Coverage, TableDesign};
 use simidx::format::{FORMAT_VERSION, FormatClass, FormatError};
-use simidx::{Error, IdKind, Set, Storage};
+use simidx::{Error, IdKind, Set, Storage, Width};
 use simidx_testkit::document::{named_table, specification};
 use simidx_testkit::encoding::crc32;
 use simidx_testkit::hit;
@@ -95,6 +95,37 @@ fn the_library_says_about_every_file_what_the_manifest_says() {
             entry.what
         );
     }
+}
+
+/// A search at the full width is one probe over all of table 0.
+#[test]
+fn a_probe_over_all_values_meets_what_reading_them_meets() {
+    let mut count = 0;
+    for (version, entry, file) in files() {
+        let is_of_query = entry
+            .broken
+            .is_some_and(|broken| broken.stage == Stage::Query);
+        if version != FORMAT_VERSION || !is_of_query {
+            continue;
+        }
+        let set = Set::from_bytes(Storage::copy(&file)).unwrap();
+        let read = set
+            .fingerprints(0)
+            .and_then(|mut all| all.try_for_each(|one| one.map(drop)));
+        if let Err(Error::Format(read)) = read {
+            let found = match set.width() {
+                Width::W32 => set.query(0u32, 32).map(drop),
+                Width::W64 => set.query(0u64, 64).map(drop),
+                _ => set.query(0u128, 128).map(drop),
+            };
+            let Err(Error::Format(met)) = found else {
+                panic!("{}: {found:?}", entry.file);
+            };
+            assert_eq!(met.rule(), read.rule(), "{}", entry.file);
+            count += 1;
+        }
+    }
+    assert!(count > 50, "{count}");
 }
 
 #[test]
