@@ -96,7 +96,7 @@ impl fmt::Display for Error {
                 given,
             } => {
                 let mut sizes = [needed, given].map(|bytes| ByteSize(*bytes).to_string());
-                if sizes[0] == sizes[1] {
+                if needed.abs_diff(*given) < given / 100 {
                     sizes = [needed, given].map(|bytes| format!("{bytes} bytes"));
                 }
                 let [needed, given] = sizes;

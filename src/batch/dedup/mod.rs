@@ -184,7 +184,7 @@ impl<F: Fingerprint> Documents<F> {
 
     fn extend(&mut self, fingerprints: &[F]) -> Result<()> {
         if fingerprints.len() > self.most.saturating_sub(self.slots()) {
-            return Err(self.too_many(fingerprints.len()));
+            return Err(self.too_many(fingerprints.len(), fingerprints.len()));
         }
         self.fingerprints.extend_from_slice(fingerprints);
         Ok(())
@@ -193,7 +193,7 @@ impl<F: Fingerprint> Documents<F> {
     /// See [`Deduplicator::push_without_fingerprint`].
     fn push_without_fingerprint(&mut self, identity: u128) -> Result<()> {
         if self.most.saturating_sub(self.slots()) < 2 {
-            return Err(self.too_many(2));
+            return Err(self.too_many(1, 2));
         }
         let document = self.fingerprints.len() as u32;
         self.extend(&[F::ZERO])?;
@@ -206,13 +206,15 @@ impl<F: Fingerprint> Documents<F> {
         self.fingerprints.len() + self.apart.len()
     }
 
-    fn too_many(&self, more: usize) -> Error {
+    /// Returns the error that further documents, which take `slots` slots, do not fit.
+    fn too_many(&self, documents: usize, slots: usize) -> Error {
         match self.options.memory {
             Some(memory) if self.most < NONE as usize => {
-                let count = self.slots() as u64 + more as u64;
+                let count = self.fingerprints.len() + documents;
                 Error::Budget {
-                    purpose: format!("deduplicating {count} documents"),
-                    needed: count * Self::document_len() + MIN_MEMORY,
+                    // There may be more, which nobody has counted yet.
+                    purpose: format!("deduplicating the first {count} documents"),
+                    needed: (self.slots() + slots) as u64 * Self::document_len() + MIN_MEMORY,
                     given: memory,
                 }
             }
@@ -366,7 +368,7 @@ impl<F: Fingerprint> Documents<F> {
         let taken = self.slots() as u64 * Self::document_len();
         match memory.checked_sub(taken) {
             Some(rest) => Ok(Some(rest)),
-            None => Err(self.too_many(0)),
+            None => Err(self.too_many(0, 0)),
         }
     }
 }

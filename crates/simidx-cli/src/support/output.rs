@@ -128,7 +128,7 @@ impl Output {
             }
             Ok(metadata) if metadata.is_dir() => return refuse("is a directory"),
             Ok(metadata) if !metadata.is_file() => return refuse("is not a regular file"),
-            Ok(_) if !force => return refuse("already exists; use --force to replace it"),
+            Ok(_) if !force => return refuse(ALREADY_THERE),
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 return refuse(&error.to_string());
             }
@@ -397,7 +397,12 @@ fn appear(
             // A file that appears meanwhile is somebody else's.
             false => complete.file.persist_noclobber(&target),
         };
-        moved.map_err(|error| blame(error.error))?;
+        moved.map_err(|error| match error.error.kind() {
+            io::ErrorKind::AlreadyExists => {
+                Failure::new(ALREADY_THERE).about(complete.path.display())
+            }
+            _ => blame(error.error),
+        })?;
         let above = target.ancestors().skip(1);
         let above = above.take_while(|above| above.starts_with(&complete.place));
         folders.extend(above.map(Path::to_owned));
@@ -423,6 +428,9 @@ fn appear(
     }
     Ok(())
 }
+
+/// The fault of an output without `--force`.
+const ALREADY_THERE: &str = "already exists; use --force to replace it";
 
 /// Makes the names in a folder last.
 fn sync_folder(path: &Path) -> io::Result<()> {

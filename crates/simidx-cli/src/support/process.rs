@@ -4,12 +4,14 @@ use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 #[cfg(unix)]
+use std::sync::Arc;
+#[cfg(unix)]
 use std::sync::Once;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rayon::ThreadPoolBuilder;
 #[cfg(unix)]
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGXCPU, SIGXFSZ};
 
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 use crate::EXIT_FAILURE;
@@ -144,15 +146,20 @@ fn unfinished() -> MutexGuard<'static, BTreeSet<PathBuf>> {
     UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Starts, once, the thread that waits for SIGINT, SIGTERM and SIGHUP, and on Linux for SIGBUS.
+/// The signals that end a command: from people, from the system, and from schedulers of jobs.
+#[cfg(unix)]
+const ENDING: [i32; 7] = [SIGINT, SIGTERM, SIGQUIT, SIGUSR1, SIGUSR2, SIGXCPU, SIGHUP];
+
+/// Starts, once, the thread that waits for the signals that end a command, and on Linux for SIGBUS. From then on a file
+/// beyond the limit of the process is an error like a full disk, and not a signal.
 ///
 /// # Errors
 /// The signal handlers cannot be installed.
 pub(crate) fn expect_signals() -> io::Result<()> {
     #[cfg(unix)]
-    match ignores_hangups() {
-        true => expect(&[SIGINT, SIGTERM])?,
-        false => expect(&[SIGINT, SIGTERM, SIGHUP])?,
+    {
+        let count = ENDING.len() - usize::from(ignores_hangups());
+        expect(&ENDING[..count])?;
     }
     Ok(())
 }
@@ -184,7 +191,7 @@ pub(crate) fn expect_lost_pages() -> io::Result<()> {
 #[cfg(feature = "serve")]
 pub(crate) fn survive_hangups() -> io::Result<()> {
     #[cfg(unix)]
-    signal_hook::flag::register(SIGHUP, std::sync::Arc::default())?;
+    signal_hook::flag::register(SIGHUP, Arc::default())?;
     Ok(())
 }
 
@@ -197,10 +204,10 @@ fn expect(which: &[i32]) -> io::Result<()> {
     STARTED.call_once(|| match Signals::new(which) {
         Err(error) => result = Err(error),
         Ok(mut signals) => {
+            let expected = signal_hook::flag::register(SIGXFSZ, Arc::default()).map(drop);
             #[cfg(all(target_os = "linux", target_env = "gnu"))]
-            {
-                result = lost_pages::expect(&signals.handle());
-            }
+            let expected = expected.and_then(|()| lost_pages::expect(&signals.handle()));
+            result = expected;
             std::thread::spawn(move || {
                 if let Some(signal) = signals.forever().next() {
                     remove_and_die(signal);

@@ -48,6 +48,23 @@ fn wait_for_writing(mut program: Command, folder: &Path, place: &Path, args: &[&
     run
 }
 
+/// `ulimit -f`: the system would end the process without a word.
+#[test]
+fn a_limit_of_files_is_an_error_like_a_full_disk() {
+    let folder = tempfile::tempdir().unwrap();
+    let words: Vec<u8> = (0..10_000u64).flat_map(u64::to_le_bytes).collect();
+    std::fs::write(folder.path().join("in.le"), words).unwrap();
+    let build = "ulimit -f 4; exec \"$0\" build in.le -q -o out.simidx";
+    let mut shell = Command::new("sh");
+    shell.args(["-c", build, env!("CARGO_BIN_EXE_simidx")]);
+    let ran = shell.current_dir(folder.path()).output().unwrap();
+    assert_eq!(ran.status.code(), Some(2), "{ran:?}");
+    let message = String::from_utf8(ran.stderr).unwrap();
+    assert!(message.contains("out.simidx: File too large"), "{message}");
+    assert_eq!(message.lines().count(), 1, "{message}");
+    assert_eq!(temporary_files(folder.path()), 0);
+}
+
 #[test]
 fn signals_that_end_a_build_take_its_temporary_file_with_it() {
     let folder = tempfile::tempdir().unwrap();
@@ -56,7 +73,7 @@ fn signals_that_end_a_build_take_its_temporary_file_with_it() {
         .flat_map(|_| rng.random::<u64>().to_le_bytes())
         .collect();
     std::fs::write(folder.path().join("in.le"), words).unwrap();
-    for signal in ["-INT", "-TERM", "-HUP"] {
+    for signal in ["-INT", "-TERM", "-HUP", "-QUIT", "-USR1", "-XCPU"] {
         let args = ["build", "in.le", "--tables", "35", "-o", "out.simidx"];
         let args = [&args[..], &["--threads", "1"]].concat();
         let mut build = run_that_writes(folder.path(), folder.path(), &args);

@@ -221,7 +221,7 @@ impl Update {
         if id.is_none() {
             let message = match self.kind {
                 IdKind::Number => "has no number as its id, as the earlier documents have",
-                _ => "has no id, by which its text could be found again",
+                _ => "has no id of 1 to 65,535 bytes, by which its text could be found again",
             };
             return Err(Refusal::record(message));
         }
