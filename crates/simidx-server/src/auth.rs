@@ -77,7 +77,7 @@ impl Token {
         let read = file.take(MAX_LEN + 1).read_to_string(&mut text);
         if read.map_err(|error| error.to_string())? as u64 > MAX_LEN {
             return Err(format!(
-                "the file is longer than {MAX_LEN} bytes, so it is none of a token"
+                "the file of a token is longer than {MAX_LEN} bytes"
             ));
         }
         let token = Token::new(text.trim())?;

@@ -170,7 +170,8 @@ fn object(
 
 /// The reason why the documents of further lines are not added.
 fn too_late() -> Problem {
-    let detail = "the time of a request is over; send the document of this line and those after it in another one";
+    let detail =
+        "the request timed out at this line; send its document and the rest in another request";
     Problem::new(StatusCode::SERVICE_UNAVAILABLE, "timeout", detail)
 }
 

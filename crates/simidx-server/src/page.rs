@@ -89,7 +89,7 @@ pub(crate) async fn page(
     sections.push((
         "figures",
         "At a glance",
-        page::figures("What answers now", &glance),
+        page::figures("The index that answers now", &glance),
     ));
     if let Some(chart) = page::compression(&figures) {
         sections.push(("compression", "Compression", chart.render()));

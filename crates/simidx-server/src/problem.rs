@@ -175,7 +175,7 @@ impl From<Error> for Problem {
 #[non_exhaustive]
 pub enum StartError {
     /// Other machines can reach the address, and requests need no token.
-    #[error("{0} can be reached by others; ask for a token, or insist")]
+    #[error("{0} is reachable from other machines; ask for a token, or allow it without")]
     Open(SocketAddr),
     /// Listening on the address failed, or a file cannot be read.
     #[error("{0}")]

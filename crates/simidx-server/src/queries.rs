@@ -130,7 +130,7 @@ pub(crate) fn record_id(kind: IdKind, word: &str) -> Result<IdBuf, Problem> {
             Ok(number) => Ok(IdBuf::Number(number)),
             Err(_) => {
                 let detail = format!(
-                    "{} is not a number below 2^64, as ids are here",
+                    "{} is not an id: those of the index are numbers below 2^64",
                     shown(word)
                 );
                 Err(Problem::bad("bad-id", detail))

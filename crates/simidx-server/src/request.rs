@@ -42,11 +42,12 @@ impl Params {
             let (name, value) = (decode(name, true)?, decode(value, true)?);
             if !allowed.contains(&&*name) {
                 let known = match allowed {
-                    [] => "; this address has none".to_owned(),
-                    _ => format!(": {}", allowed.join(", ")),
+                    [] => "this address takes none".to_owned(),
+                    [only] => format!("use {only}"),
+                    [others @ .., last] => format!("use {} or {last}", others.join(", ")),
                 };
                 let name = shown(&name);
-                return Err(bad(format!("{name} is not a parameter here{known}")));
+                return Err(bad(format!("unknown parameter {name}; {known}")));
             }
             let before = match &*name {
                 "k" => params.k.replace(number(&name, &value)?).is_some(),
@@ -386,7 +387,8 @@ pub fn lines(body: &[u8]) -> impl Iterator<Item = (u64, &[u8])> {
 pub fn words(width: Width, body: &[u8], max_batch: usize) -> Result<Vec<u128>, Problem> {
     let (len, word_len) = (body.len(), width.bytes());
     if len % word_len != 0 {
-        let detail = format!("{len} bytes are no whole number of fingerprints of {word_len} bytes");
+        let detail =
+            format!("{len} bytes are not a whole number of fingerprints of {word_len} bytes");
         return Err(Problem::bad("bad-length", detail));
     }
     check_batch(len / word_len, max_batch)?;
@@ -556,7 +558,17 @@ mod tests {
         let none = Params::parse(Some("index=a"), &[]).unwrap_err();
         assert_eq!(
             none.detail(),
-            "\"index\" is not a parameter here; this address has none"
+            "unknown parameter \"index\"; this address takes none"
+        );
+        let other = |allowed: &[&str]| Params::parse(Some("a=1"), allowed).unwrap_err();
+        let refusals = [&["k"][..], &["k", "limit", "index"]]
+            .map(|allowed| other(allowed).detail().to_owned());
+        assert_eq!(
+            refusals,
+            [
+                "unknown parameter \"a\"; use k",
+                "unknown parameter \"a\"; use k, limit or index"
+            ]
         );
     }
 

@@ -343,7 +343,7 @@ impl App {
             return (false, line);
         }
         if stats.refuses_changes {
-            let line = "changes are refused, as sealing fails for long: the log says why\n";
+            let line = "changes are refused because sealing keeps failing: the log says why\n";
             return (false, line);
         }
         let line = match (&stats.seal_error, &stats.merge_error) {

@@ -385,7 +385,7 @@ fn lines_have_a_deadline() {
     assert_eq!(error["error"]["kind"], "timeout", "{error}");
     assert_eq!(error["error"]["line"], answers.len() + 1);
     let detail = error["error"]["detail"].as_str().unwrap();
-    assert!(detail.contains("the document of this line"), "{detail}");
+    assert!(detail.contains("timed out at this line"), "{detail}");
     assert_eq!(server.metric("simidx_store_records"), answers.len() as f64);
 }
 
@@ -613,7 +613,7 @@ fn a_seal_that_fails_is_told_from_a_journal_that_does() {
     let (status, line) = readiness();
     assert_eq!(status, 503);
     assert!(
-        line.starts_with("changes are refused, as sealing fails"),
+        line.starts_with("changes are refused because sealing keeps failing"),
         "{line}"
     );
     places
