@@ -102,7 +102,7 @@ impl fmt::Display for Error {
                 let [needed, given] = sizes;
                 write!(
                     f,
-                    "{purpose} takes at least {needed} of memory, and the limit leaves {given}"
+                    "{purpose} needs at least {needed} of memory, but the limit leaves {given}"
                 )
             }
             Error::LimitReached { what, limit } => write!(f, "there are more than {limit} {what}"),
@@ -473,7 +473,7 @@ mod tests {
             }
             .to_string()
         };
-        let rest = "of memory, and the limit leaves";
+        let rest = "of memory, but the limit leaves";
         assert_eq!(
             message(21 << 20, 20 << 20),
             format!("work takes at least 21 MiB {rest} 20 MiB")

@@ -396,7 +396,7 @@ impl<F: Fingerprint> Index<F> {
             return Ok(Fingerprints::new(self, table));
         }
         let message = format!(
-            "there is no table {table}, the index has {}",
+            "there is no table {table}, the index has {}, numbered from 0",
             self.tables.len()
         );
         Err(Error::option("table", message))

@@ -380,7 +380,7 @@ fn tables_in_different_orders_are_not_merged() {
     match segments.fingerprints(4).unwrap_err() {
         Error::Segment { segment, error, .. } => {
             assert_eq!(segment, 0);
-            let missing = "there is no table 4, the index has 4";
+            let missing = "there is no table 4, the index has 4, numbered from 0";
             assert_eq!(error.to_string(), missing);
         }
         error => panic!("{error:?}"),

@@ -64,7 +64,7 @@ Documents:
   dedup          Copy documents, keeping one of each cluster of near-duplicates
   compare        Compare two documents; exit code 1 if not near-duplicates
   fingerprint    Turn documents into fingerprints
-  contamination  Find the items of a test set that stand in a corpus
+  contamination  Find the items of a test set that a corpus contains
 Indexes:
   build          Build an index file from fingerprints or documents
   merge          Merge several indexes into one, optionally without some records
@@ -74,13 +74,13 @@ Indexes:
 Searches:
   query          Find everything within a distance of fingerprints or documents
   join           Find all matches of a whole batch of queries in one run
-  pairs          Print all pairs of fingerprints or records within a distance
-  clusters       Group fingerprints or records into clusters of near-duplicates
+  pairs          List pairs of similar documents or of near fingerprints
+  clusters       Group near-duplicate documents or fingerprints
   serve          Answer queries over HTTP
 Figures:
   report         Write a page to look at: clusters, distances, doubtful pairs
   plan           Predict the size and the latency of an index for each design
-Also: bench, to tune; man and completions, to install
+Also: bench (measure latency), man, completions
 
 Options:
   -h, --help, -V, --version
@@ -96,7 +96,7 @@ Options:
     about = "Exact near-duplicate search over fingerprints and texts",
     long_about = HELP,
     help_template = OVERVIEW.as_str(),
-    after_help = "Exit codes: 0 done, a match, sound; 1 no match, damaged; 2 could not run.",
+    after_help = "Exit codes: 0 success; 1 no match, or damaged; 2 could not run.",
     max_term_width = 100
 )]
 struct Cli {

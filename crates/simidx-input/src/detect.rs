@@ -52,7 +52,7 @@ impl Told {
             return Ok(Told::Surely(format));
         }
         if let Some(told) = width_of(&extension(path)).filter(|&told| told != width) {
-            let message = format!("the name tells {told}-bit fingerprints, not {width}-bit ones");
+            let message = format!("the name says {told}-bit fingerprints, not {width}-bit ones");
             return Err(input_error(&printable(path), Place::File, message));
         }
         Ok(match Format::of_name(path) {
@@ -368,7 +368,7 @@ mod tests {
             .to_string();
         assert_eq!(
             error,
-            "x.u32.gz: the name tells 32-bit fingerprints, not 64-bit ones"
+            "x.u32.gz: the name says 32-bit fingerprints, not 64-bit ones"
         );
         assert_eq!(
             Told::by(None, Path::new("x.u128"), Width::W128).unwrap(),

@@ -12,7 +12,7 @@ pub(super) fn words(head: &[u8]) -> Option<&'static str> {
         return Some("is a zip archive; unpack it first");
     }
     if head.starts_with(&simidx::format::MAGIC) {
-        return Some("is an index, where fingerprints or documents are wanted");
+        return Some("is an index, not a file of fingerprints or documents");
     }
     let is_tar = head.get(TAR_MAGIC..)?.starts_with(b"ustar");
     is_tar.then_some("is a tar archive; unpack it first")

@@ -235,7 +235,11 @@ pub(super) fn stdin() -> Result<io::Stdin, Error> {
     static IS_OPEN: AtomicBool = AtomicBool::new(false);
     match IS_OPEN.swap(true, Ordering::Relaxed) {
         false => Ok(io::stdin()),
-        true => Err(input_error("-", Place::File, "standard input has two uses")),
+        true => Err(input_error(
+            "-",
+            Place::File,
+            "standard input is named twice",
+        )),
     }
 }
 

@@ -177,6 +177,8 @@ pub fn rows(figures: &Value) -> Vec<(&'static str, String)> {
             Value::String(text) => text.clone(),
             number => match (number.as_u64(), number.as_f64()) {
                 (Some(0), _) if key == "id_bytes" => continue,
+                // Tables in lines have no blocks.
+                (Some(_), _) if key == "block_size" && figures["codec"] == "lines" => continue,
                 (Some(count), _) => grouped(count),
                 // An empty index has no meaningful ratio, and one of few fingerprints has none that says anything.
                 (None, Some(share)) if share > 0.0 && !is_tiny => decimal(share, 2),

@@ -99,7 +99,7 @@ impl Description {
 
     fn options(self, assets: &Assets) -> Result<PipelineOptions> {
         let shingle = GramLen::new(self.shingle).ok_or_else(|| {
-            let clause = format!("a shingle of {} tokens, known are 1 to 16", self.shingle);
+            let clause = format!("a shingle of {} tokens; use 1 to 16", self.shingle);
             Error::Pipeline(clause)
         })?;
         let dictionary = assets.user_dictionary.as_ref();

@@ -125,9 +125,9 @@ impl FromStr for Normalise {
         }
         for name in text.split('+') {
             let Some(step) = steps.steps().into_iter().find(|step| step.0 == name) else {
-                let known = "known are none, and controls, nfkc, case, lower, space and \
+                let known = "use none, or controls, nfkc, case, lower, space and \
                              cjk-space joined by +";
-                let clause = format!("unknown normalise {text:?}, {known}");
+                let clause = format!("unknown normalise {text:?}; {known}");
                 return Err(Error::Pipeline(clause));
             };
             *step.1 = true;

@@ -33,7 +33,7 @@ pub enum Sketch {
 named!(
     Sketch,
     "fingerprint",
-    " and ",
+    " or ",
     SimHash = "simhash",
     MinHash = "minhash"
 );
@@ -133,7 +133,7 @@ fn built_in_idf(name: &str) -> Result<Idf> {
         "none" => Ok(Idf::None),
         "jieba" => Ok(Idf::Jieba),
         _ => Err(Error::Pipeline(format!(
-            "unknown idf {name:?}, known are none and jieba"
+            "unknown idf {name:?}; use none or jieba"
         ))),
     }
 }
@@ -186,8 +186,8 @@ impl PipelineOptions {
             "ties" => self.ties = value.parse()?,
             _ => {
                 let known = "html, normalise, segment, shingle, weights, idf, parts, select, hash, \
-                             seed, fingerprint and ties";
-                let clause = format!("unknown stage {stage:?}, known are {known}");
+                             seed, fingerprint or ties";
+                let clause = format!("unknown stage {stage:?}; use {known}");
                 return Err(Error::Pipeline(clause));
             }
         }
@@ -235,17 +235,17 @@ impl PipelineOptions {
             return Err(Error::Pipeline(clause));
         }
         let clause = if self.user_dictionary.is_some() && !self.tokenizer.needs_jieba() {
-            "a user dictionary is for the segments auto and jieba"
+            "a user dictionary needs segment=auto or segment=jieba"
         } else if self.parts.is_some() && !self.tokenizer.needs_jieba() {
-            "parts of speech are known of the segments auto and jieba only"
+            "parts needs segment=auto or segment=jieba"
         } else if self.parts.is_some() && self.shingle != GramLen::ONE {
-            "a shingle has no part of speech"
+            "parts needs shingle=1"
         } else if self.idf == Idf::Jieba && self.shingle != GramLen::ONE {
-            "the table of jieba holds words, not shingles"
+            "idf=jieba needs shingle=1"
         } else if self.seed != 0 && !self.feature_hash.is_seeded() {
             "this feature hash takes no seed"
         } else if self.sketch == Sketch::MinHash && self.ties != TieRule::Clear {
-            "MinHash knows no ties"
+            "ties=set needs fingerprint=simhash"
         } else if self.sketch == Sketch::MinHash && !self.feature_hash.serves_minhash() {
             "MinHash needs the feature hash xxh3-128 or md5"
         } else {

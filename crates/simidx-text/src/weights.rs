@@ -67,8 +67,8 @@ impl FromStr for Weights {
                 .and_then(plain_number)
                 .map(Weights::Capped),
         };
-        let known = "known are count, uniform, capped:N and log2";
-        found.ok_or_else(|| Error::Pipeline(format!("unknown weights {text:?}, {known}")))
+        let known = "use count, uniform, capped:N or log2";
+        found.ok_or_else(|| Error::Pipeline(format!("unknown weights {text:?}; {known}")))
     }
 }
 
@@ -114,8 +114,8 @@ impl FromStr for FeatureSelection {
             Some(("longest", count)) => plain_number(count).map(FeatureSelection::Longest),
             _ => None,
         };
-        let known = "known are all, top:N and longest:N";
-        found.ok_or_else(|| Error::Pipeline(format!("unknown select {text:?}, {known}")))
+        let known = "use all, top:N or longest:N";
+        found.ok_or_else(|| Error::Pipeline(format!("unknown select {text:?}; {known}")))
     }
 }
 

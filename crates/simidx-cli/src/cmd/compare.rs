@@ -41,13 +41,13 @@ Examples:
 /// Arguments of `simidx compare`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Documents: two files, or one file and one --text; `-` is standard input
+    /// Files of the documents; a --text takes the place of one. `-` is standard input
     #[arg(value_name = "FILE", num_args = 0..=2)]
     files: Vec<PathBuf>,
     /// Encoding of the files, such as GBK [default: the one they declare, or detected]
     #[arg(long, value_name = "NAME", help_heading = heading::INPUT)]
     encoding: Option<TextEncoding>,
-    /// Text of a document; may be given twice
+    /// Text of a document, in place of a file. May be repeated
     #[arg(long = "text", value_name = "TEXT")]
     texts: Vec<String>,
     /// Fingerprint the documents as those of this index were

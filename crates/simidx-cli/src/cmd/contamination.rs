@@ -24,15 +24,15 @@ use crate::support::table::{self, Lines, Sheet, TableFormat};
 
 /// The head of `simidx contamination --help` and of its man page.
 pub(crate) const HELP: &str = "\
-Find the items of a test set that stand in a corpus; exit code 1 if none does.
+Find the items of a test set that a corpus contains; exit code 1 if it contains none.
 
-An item stands in a document that has at least 80 % of its runs of eight words. This share is the containment; unlike the \
+A document contains an item if it has at least 80 % of the item's runs of eight words. This share is the containment; unlike the \
 Jaccard similarity it does not fall with the length of the document. Nothing is estimated. An item of fewer words is one \
 run of all of them, and one without words is never found. The test set is held in memory, and the corpus is read once, or a second time by --clean.
 
 Each line has, between tabs, the id of the item, the id of the document, the containment, the Jaccard similarity of their \
-runs, and the bytes of the text of the document between which these runs stand, from 0. A position from 0 takes the place of an \
-id that is not there. With -o it is a row of a table with named columns.
+runs, and where these runs are in the text of the document: the first byte, from 0, and the end. A record without an id is named by \
+its position, from 0. With -o it is a row of a table with named columns.
 
 Examples:
   simidx contamination test.parquet crawl.parquet > found.tsv
@@ -50,7 +50,7 @@ const CORPUS: &str = "Files of the corpus, folders of them, or quoted patterns s
     mut_args(without_idle)
 )]
 pub(crate) struct Args {
-    /// File of the test set, in any format; of that of --input if it cannot be told. `-` is standard input
+    /// File of the test set; --input names its format if it cannot be detected. `-` is standard input
     #[arg(value_name = "TESTS")]
     tests: PathBuf,
     #[command(flatten)]
@@ -61,23 +61,23 @@ pub(crate) struct Args {
     /// Field or column of the test set that holds the id [default: id, which may be absent]
     #[arg(long, value_name = "NAME", help_heading = heading::INPUT)]
     item_id: Option<String>,
-    /// Least share of the runs of an item that a document has [default: 0.8, with --similarity any]
+    /// Smallest containment of a match [default: 0.8; with --similarity, any]
     #[arg(long, value_name = "SHARE", value_parser = share)]
     containment: Option<f64>,
-    /// Least Jaccard similarity of an item and a document
+    /// Smallest Jaccard similarity of an item and a document
     #[arg(long, value_name = "J", value_parser = share)]
     similarity: Option<f64>,
-    /// Features that texts are compared by: words:N, all runs of N words. Short runs stand in long documents by chance
+    /// Features to compare: words:N, all runs of N words. A short run occurs in long documents by chance
     #[arg(long, value_name = "FEATURES", value_parser = words, default_value = "words:8")]
     features: usize,
-    /// Print all documents that an item stands in, in their order, and not only the one that has most of it
+    /// Print all documents that contain an item, in their order, and not only the one that has most of it
     #[arg(long)]
     all: bool,
     /// File to write a table with named columns to, in place of lines on standard output. It ends in .tsv, .csv or .jsonl, each
     /// also with .gz or .zst, or in .parquet
     #[arg(short, long, value_name = "OUT", conflicts_with = "json")]
     output: Option<PathBuf>,
-    /// File to copy the documents to in which no item stands, and the records that --on-error skip passes over, unchanged and in
+    /// File for the documents that contain no item, and for the records that --on-error skip skips, unchanged and in
     /// their order; .gz or .zst compresses it
     #[arg(long, value_name = "FILE")]
     clean: Option<PathBuf>,
@@ -91,8 +91,11 @@ pub(crate) struct Args {
     threads: ThreadArgs,
 }
 
-/// Leaves options out of the help that say how fingerprints are made.
+/// Leaves options out of the help that say how fingerprints are made, and names the default of `--html`.
 fn without_idle(arg: Arg) -> Arg {
+    if arg.get_id() == "html" {
+        return arg.help("Whether documents are HTML: auto, yes or no [default: auto]");
+    }
     let idle = [
         "fingerprint_field",
         "idf",

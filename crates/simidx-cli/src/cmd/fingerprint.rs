@@ -118,7 +118,7 @@ fn say_stand_in(pipeline: &Pipeline, args: &Args, width: simidx::Width, count: u
         let empty = pipeline.empty_fingerprint(width);
         let empty = args.output_format.write(empty, width);
         say(format_args!(
-            "no features in {documents}: the fingerprint {empty} stands for any of them"
+            "no features in {documents}: the fingerprint {empty} is a placeholder"
         ));
     }
 }

@@ -35,11 +35,11 @@ Find all matches of a whole batch of queries in one run; exit code 1 if there is
 The queries are fingerprints, or documents, which are fingerprinted as those of the index were. The output is that of \
 `simidx query`. Large batches are faster this way: one pass over the compressed fingerprints can answer all of them.
 
-Documents in a file are compared by the sketches that `simidx build --sketch` stored, if the index has them and no option \
-is about fingerprints; documents from a pipe with --similarity. Each line then is the id of the \
+Documents in a file are compared by sketches if the index has them (`simidx build --sketch`), unless an option concerns \
+fingerprints. From a pipe this needs --similarity. Each line then is the id of the \
 query, the id of the match, and an estimate of the Jaccard similarity of their runs of words. The standard error of an \
-estimate of 0.8 is 0.04 with 256 bits, 0.05 with 128. The book says what similar means: \"Similarity and distance\". With -o the output is a table \
-with named columns, among them the position of the query in its file, from 0.
+estimate of 0.8 is 0.04 with 256 bits, 0.05 with 128. The book says what similar means: \"Similarity and distance\". \
+With -o the output is a table with named columns, among them the position of the query in its file, from 0.
 
 Examples:
   simidx join crawl.simidx new.tsv > matches.tsv
@@ -66,10 +66,10 @@ pub(crate) struct Args {
     /// Largest distance [default: the one that the index was built for; the smallest of several]
     #[arg(short = 'k', long, value_name = "K", value_parser = count(DISTANCES))]
     max_distance: Option<u32>,
-    /// How to find the matches; the result is the same. With --limit, auto is a search for the nearest of each query
+    /// How to find the matches; all ways find the same ones. With --limit, auto finds the nearest matches of each query
     #[arg(long, value_parser = one_of(STRATEGIES), value_name = "STRATEGY", default_value = "auto")]
     strategy: JoinStrategy,
-    /// Least Jaccard similarity of two texts, estimated by the sketches of the index [default: 0.8]
+    /// Smallest Jaccard similarity of two texts, estimated by the sketches of the index [default: 0.8]
     #[arg(long, value_name = "J", value_parser = least, conflicts_with_all = ABOUT_FINGERPRINTS)]
     similarity: Option<f64>,
     #[command(flatten)]

@@ -45,8 +45,8 @@ pub(crate) struct Args {
     #[arg(value_name = "INDEX")]
     index: PathBuf,
     /// Fingerprints to find, and further index files, which are searched as one with the first. Without a fingerprint, or
-    /// with `-`, fingerprints are read from standard input. A word that can be a fingerprint is one: write ./beef for a
-    /// file called beef
+    /// with `-`, fingerprints are read from standard input. An argument that is valid as a fingerprint is one: write ./beef
+    /// for a file called beef
     #[arg(value_name = "FP|INDEX")]
     words: Vec<OsString>,
     #[command(flatten)]
@@ -63,13 +63,13 @@ pub(crate) struct Args {
     /// [default of -k: any distance]
     #[arg(long, value_name = "N", value_parser = count(1..=u64::MAX), conflicts_with = "limit")]
     nearest: Option<u64>,
-    /// Records with this id: find what is near them. May be repeated
+    /// Find the neighbours of the records with this id. May be repeated
     #[arg(long = "id", value_name = "ID", conflicts_with_all = ["text", "documents"])]
     ids: Vec<String>,
-    /// Text of a document: find others like it. It is fingerprinted as those of the index were
+    /// Text of a document, to find its neighbours. It is fingerprinted as the documents of the index were
     #[arg(long, value_name = "TEXT", conflicts_with = "documents")]
     text: Option<String>,
-    /// Find documents like those in this file, which are fingerprinted as those of the index were
+    /// Find the neighbours of the documents in this file, which are fingerprinted as those of the index were
     #[arg(long, value_name = "FILE")]
     documents: Option<PathBuf>,
     #[command(flatten)]

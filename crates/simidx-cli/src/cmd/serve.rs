@@ -30,8 +30,9 @@ use crate::support::records::{open_texts, visit_texts};
 pub(crate) const HELP: &str = "\
 Answer queries over HTTP.
 
-The first line on standard output is the address that the server listens at. It opens, checks and warms the files before. \
-SIGHUP opens them anew, SIGINT and SIGTERM end the server. The book describes the addresses, /openapi.json specifies \
+The server opens, checks and warms the files, then prints the line `listening on ADDRESS` on standard output, such as \
+`listening on http://127.0.0.1:8080`. \
+SIGHUP opens the files anew, SIGINT and SIGTERM end the server. The book describes the addresses, /openapi.json specifies \
 them, and / is a page for people.
 
 Examples:
@@ -65,18 +66,18 @@ pub(crate) struct Args {
     /// Index files, which are searched as one: the index called default
     #[arg(value_name = "INDEX", required_unless_present_any = ["index", "store", "check"])]
     paths: Vec<PathBuf>,
-    /// Serve these files as one index under a name. May be repeated; requests name an index by ?index=NAME
+    /// Serve these files as one index under a name. May be repeated; requests choose it by ?index=NAME
     #[arg(long, value_name = "NAME=FILE[,FILE]", value_parser = named_index)]
     index: Vec<NamedIndex>,
-    /// Folder of a collection, which is made if it is not there: POST /v1/documents adds to it. It is the index called default,
+    /// Folder of a collection, which is created if it does not exist: POST /v1/documents adds to it. It is the index called default,
     /// or store if there is another default
     #[arg(long, value_name = "DIR")]
     store: Option<PathBuf>,
     /// When a change of the store is acknowledged
     #[arg(long, value_parser = one_of(SYNCS), value_name = "WHEN", default_value = "always", requires = "store", help_heading = STORE)]
     sync: Sync,
-    /// Largest distance of near-duplicates in a new store [default: 3]. A store that is there has its own, and so with --width and
-    /// --pipeline: others are refused
+    /// Largest distance of near-duplicates in a new store [default: 3]. An existing store keeps its -k, --width and --pipeline;
+    /// other values are refused
     #[arg(short = 'k', long, value_name = "K", value_parser = count(TABLE_DISTANCES), requires = "store")]
     max_distance: Option<u32>,
     /// Bits per fingerprint of a new store [default: 64]
@@ -85,15 +86,15 @@ pub(crate) struct Args {
     /// Address to listen at, or a name of this machine and a port; port 0 is any that is free
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080", value_parser = listen)]
     listen: Listen,
-    /// Ask the server that listens at --listen, by plain HTTP, whether it is ready, and serve nothing: exit code 0 if it is, 1 if
-    /// it says no
+    /// Ask the server at --listen, by plain HTTP, whether it is ready, and exit: 0 if it is, 1 if it is not, 2 without an
+    /// answer
     #[arg(long, conflicts_with_all = ["paths", "index", "store", "tls_cert"])]
     check: bool,
     /// File with the token that requests must show as Authorization: Bearer TOKEN; /livez, /readyz and /healthz need none. A
     /// reload reads it again
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
-    /// Listen at an address that others can reach without asking for a token
+    /// Allow an address that other machines can reach, without a token
     #[arg(long)]
     insecure: bool,
     /// Speak HTTPS with this chain of certificates, a file in PEM
@@ -105,7 +106,7 @@ pub(crate) struct Args {
     /// Check the files at this interval, and open those that were replaced
     #[arg(long, value_name = "SECONDS", value_parser = some_seconds)]
     watch: Option<Duration>,
-    /// Go on taking requests for this time after SIGINT or SIGTERM, while /readyz says no; a second signal ends that
+    /// After SIGINT or SIGTERM, keep accepting requests for this time while /readyz fails; a second signal ends it
     #[arg(long, value_name = "SECONDS", default_value = "0", value_parser = seconds)]
     drain_delay: Duration,
     /// Largest size of a body, and of a text once it is normalised
@@ -117,7 +118,7 @@ pub(crate) struct Args {
     /// Most matches and ids in all answers of a request
     #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = count(1..=u64::MAX), help_heading = LIMITS)]
     max_results: u64,
-    /// Largest size of an answer; one in lines is sent piece by piece, and each piece is that large at most
+    /// Largest size of an answer, or of one piece of an answer in lines
     #[arg(long, value_name = "SIZE", default_value = "64MiB", value_parser = some_size, help_heading = LIMITS)]
     max_answer: u64,
     /// Largest distance of a query [default: 4 more than the tables of an index were made for]
@@ -141,8 +142,7 @@ pub(crate) struct Args {
     /// Log each request
     #[arg(long)]
     access_log: bool,
-    /// Files or quoted patterns with the documents, of which the page shows the texts; they are found by their ids. May be
-    /// repeated
+    /// Files or quoted patterns with the documents whose texts the page shows, found by their ids. May be repeated
     #[arg(long, value_name = "FILE")]
     texts: Vec<PathBuf>,
     /// Format of --texts
@@ -155,7 +155,7 @@ pub(crate) struct Args {
     /// Read index files into memory instead of mapping them
     #[arg(long, help_heading = heading::RESOURCES)]
     no_mmap: bool,
-    /// Do not bring the files to memory before they are searched: for those that do not fit
+    /// Do not load the files at the start; for files larger than memory
     #[arg(long)]
     no_warm: bool,
     /// Number of threads; 0 uses all cores
@@ -275,7 +275,7 @@ fn check(mut address: SocketAddr, timeout: Duration) -> Answer {
         Some("503") => false,
         _ => {
             let message = format!(
-                "that is no answer of a simidx server by plain HTTP; with --tls-cert ask by another program: curl \
+                "this is not an answer of a simidx server by plain HTTP; with --tls-cert ask by another program: curl \
                  https://{address}/readyz"
             );
             return Err(Failure::new(message).about(address));
@@ -375,7 +375,7 @@ pub(crate) fn run(args: Args) -> Answer {
 fn not_started(error: StartError) -> Failure {
     Failure::new(match error {
         StartError::Open(address) => format!(
-            "{address} can be reached by others: ask for a token with --token-file, or insist with --insecure"
+            "{address} is reachable from other machines; use --token-file, or allow it with --insecure"
         ),
         other => other.to_string(),
     })

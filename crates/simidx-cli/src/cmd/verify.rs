@@ -219,15 +219,19 @@ fn unreadable(problem: FormatError) -> VerifyReport {
 fn print(path: &str, report: &VerifyReport, out: &mut impl Write) -> io::Result<()> {
     let name = one_line(path);
     if report.is_sound() {
+        // Tables in lines have no blocks.
+        let blocks = match report.block_count {
+            0 => String::new(),
+            count => format!("{}, ", counted(count, "block")),
+        };
         let sketches = match report.sketch_page_count {
             0 => String::new(),
             count => format!(", {} of sketches", counted(count, "page")),
         };
         return writeln!(
             out,
-            "{name}: sound ({}, {}, {}{sketches})",
+            "{name}: sound ({}, {blocks}{}{sketches})",
             counted(report.fingerprint_count, "fingerprint"),
-            counted(report.block_count, "block"),
             counted(report.page_count, "page")
         );
     }

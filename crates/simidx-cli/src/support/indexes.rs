@@ -119,8 +119,7 @@ impl OpenArgs {
 }
 
 /// The hint for a set without segments about its records.
-pub(crate) const UNSEALED: &str =
-    "what a collection has not sealed yet is in its journal, which simidx serve --store reads";
+pub(crate) const UNSEALED: &str = "records that a collection has not sealed are in its journal, which `simidx serve --store` reads";
 
 /// Whether a path is a set of index files.
 ///
@@ -218,10 +217,10 @@ pub(crate) fn id_of_word(kind: IdKind, word: &str) -> Result<Id<'_>, Failure> {
 /// The records to exclude from the indexes; shared by the commands that read them.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct ExcludeArgs {
-    /// File of what to leave out of the indexes, one on each line
+    /// File of records to leave out of the indexes, one on each line
     #[arg(long, value_name = "FILE")]
     exclude: Option<PathBuf>,
-    /// File of what to leave out of one of the indexes, as --exclude from all. May be repeated
+    /// File of records to leave out of one index only. May be repeated
     #[arg(long, value_names = ["INDEX", "FILE"], num_args = 2)]
     exclude_from: Vec<PathBuf>,
     /// Meaning of the lines of the files [default: fingerprint]

@@ -69,7 +69,7 @@ impl InputFiles {
             Some(folder) if target.exists() => {
                 let folder = folder.display();
                 let message = format!(
-                    "lies in the input folder {folder}, of which no file is replaced; name another output"
+                    "is in the input folder {folder}, where no file is replaced; name another output"
                 );
                 Err(Failure::new(message).about(target.display()))
             }
@@ -87,7 +87,7 @@ impl InputFiles {
         };
         let folder = folder.display();
         let message = format!(
-            "lies in the input folder {folder}, and would be an input of the next run; name a place outside"
+            "is in the input folder {folder}, and would be an input of the next run; name a place outside"
         );
         Err(Failure::new(message).about(target.display()))
     }
@@ -264,8 +264,8 @@ fn name(count: &mut u64, what: &str, record: &dyn fmt::Display) {
 /// records.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct FieldArgs {
-    /// Fields or columns that hold the text, joined if they are several; a.b is field b of object a, a.*.b that of all
-    /// elements of list a. A tsv then starts with a line of column names [default: text]
+    /// Fields or columns that hold the text, joined if they are several; a.b is field b of the object a, a.*.b is
+    /// field b of every element of the list a. A tsv then starts with a line of column names [default: text]
     #[arg(long, value_name = "NAME,...", value_delimiter = ',', help_heading = heading::INPUT)]
     text_field: Vec<String>,
     /// Field or column that holds the fingerprint [default: fingerprint]

@@ -113,7 +113,7 @@ pub(crate) type CodecChoice = Option<Codec>;
 pub(crate) const CODECS: [Choice<CodecChoice>; 5] = [
     (
         "auto",
-        "lines, unless ef saves 7 % or a Huffman code a tenth",
+        "lines; ef if it is 7 % smaller, a Huffman code if it is a tenth smaller than ef",
         None,
     ),
     ("xor", "The code of the original paper", Some(Codec::Xor)),
@@ -164,7 +164,7 @@ pub(crate) struct ResourceArgs {
     /// Memory limit, such as 1GiB; what does not fit goes to temporary files [default: half of the machine's memory]
     #[arg(long, value_name = "SIZE", value_parser = size, help_heading = heading::RESOURCES)]
     memory: Option<u64>,
-    /// Directory for temporary files, which are deleted in any case [default: that of the system]
+    /// Directory for temporary files, which are always deleted [default: that of the system]
     #[arg(long, value_name = "DIR", value_parser = temp_dir(), help_heading = heading::RESOURCES)]
     pub(crate) temp_dir: Option<PathBuf>,
     #[command(flatten)]
@@ -174,7 +174,7 @@ pub(crate) struct ResourceArgs {
 /// Adapts the help of `--temp-dir`: by default, temporary files are next to the output, on a disk with space for it.
 pub(crate) fn beside_output(temp_dir: Arg) -> Arg {
     temp_dir.help(
-        "Directory for temporary files, which are deleted in any case [default: that of the output]",
+        "Directory for temporary files, which are always deleted [default: that of the output]",
     )
 }
 

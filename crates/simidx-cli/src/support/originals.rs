@@ -69,7 +69,7 @@ pub(crate) fn said(path: &Path) -> Option<&'static str> {
 }
 
 /// The way out from a name that says a compression that is not written.
-pub(crate) const OTHER_NAME: &str = "name it .gz, .zst or without compression";
+pub(crate) const OTHER_NAME: &str = "use .gz, .zst or no compression";
 
 /// Refuses a name of an output that says something else than the format of the inputs, in which their records are written.
 /// `way_out` ends the message about a compression that is not written.
@@ -106,7 +106,7 @@ pub(crate) fn check_name(path: &Path, inputs: &[InputFile], way_out: &str) -> Re
     }
     let way_out = match first.has_fields() && CONVERTED.contains(&said) {
         true => format!("name it .{written}, and convert it then, for example with DuckDB"),
-        false => "let it end otherwise".to_owned(),
+        false => "give it another extension".to_owned(),
     };
     refuse(format!(
         "its name says {said}, but the records are {written}; {way_out}"

@@ -26,7 +26,7 @@ pub(crate) const DEFAULT_LEAST: f64 = 0.8;
 /// How similar texts must be; shared by the commands that compare texts.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct SimilarityArgs {
-    /// Least Jaccard similarity of two texts, from 0.02 to 1: the share of their features that both have
+    /// Smallest Jaccard similarity of near-duplicates, from 0.02 to 1: the share of their features that both have
     #[arg(
         long,
         value_name = "J",
@@ -34,7 +34,7 @@ pub(crate) struct SimilarityArgs {
         conflicts_with = "max_distance"
     )]
     similarity: Option<f64>,
-    /// Features that texts are compared by: words:N, all runs of N words, or pipeline, what fingerprints are made of
+    /// Features to compare: words:N (all runs of N words) or pipeline (the features of the fingerprints)
     /// [default: words:3; with --pipeline, --stop-words or --user-dictionary those of the pipeline]
     #[arg(
         long,

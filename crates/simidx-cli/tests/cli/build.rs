@@ -9,7 +9,7 @@ fn sizes_of_memory_are_checked() {
     for (size, message) in [
         (
             "63MiB",
-            "takes at least 64 MiB of memory, and the limit leaves 63 MiB; raise --memory\n",
+            "needs at least 64 MiB of memory, but the limit leaves 63 MiB; raise --memory\n",
         ),
         ("x", "invalid value 'x' for '--memory <SIZE>': "),
     ] {

@@ -267,7 +267,7 @@ fn what_cannot_be_is_refused() {
     );
     refused(
         &["c.jsonl", "--clean", "x.jsonl.xz"],
-        "x.jsonl.xz: .xz cannot be written; name it .gz, .zst or without compression",
+        "x.jsonl.xz: .xz cannot be written; use .gz, .zst or no compression",
     );
     let message = "c.csv: is read as csv and cannot go into one output with inputs read as jsonl; clean it by itself";
     refused(&["c.jsonl", "c.csv", "--clean", "x"], message);

@@ -147,7 +147,7 @@ fn standard_input_has_one_use() {
         (&["contamination", "-", "-"], "{\"text\":\"a\"}\n"),
     ] {
         let ran = sandbox.pipe(args, input.as_bytes());
-        ran.refused("-: standard input has two uses");
+        ran.refused("-: standard input is named twice");
     }
 }
 
@@ -163,7 +163,7 @@ fn a_format_that_cannot_be_told_is_asked_for() {
     let either = "a: every fingerprint may be hexadecimal or decimal; name the format with \
                   --input hex or --input dec";
     build_refuses("a", b"12\n", &[], either);
-    let width = "a.u32: the name tells 32-bit fingerprints, not 64-bit ones";
+    let width = "a.u32: the name says 32-bit fingerprints, not 64-bit ones";
     build_refuses("a.u32", b"1234", &[], width);
 }
 

@@ -168,7 +168,7 @@ fn an_index_leaves_them_out_and_queries_find_nothing() {
 fn one_fingerprint_stands_for_all_of_them() {
     let sandbox = sandbox();
     let ran = sandbox.run(&["fingerprint", "a.jsonl"]);
-    let stands = format!("the fingerprint {ZERO} stands for any of them");
+    let stands = format!("the fingerprint {ZERO} is a placeholder");
     let notice = format!("simidx: no features in 6 documents: {stands}\n");
     assert_eq!((ran.code, ran.stderr), (Some(0), notice));
 }

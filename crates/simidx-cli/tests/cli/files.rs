@@ -90,7 +90,7 @@ fn files_that_hold_no_records_are_named() {
     }
     sandbox.write("x.hex", "1f\n");
     sandbox.run(&["build", "x.hex", "-o", "x.simidx"]).done();
-    let message = "x.simidx: is an index, where fingerprints or documents are wanted";
+    let message = "x.simidx: is an index, not a file of fingerprints or documents";
     sandbox
         .run(&["build", "x.simidx", "-o", "no"])
         .refused(message);

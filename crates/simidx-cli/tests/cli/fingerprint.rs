@@ -53,7 +53,8 @@ fn a_text_is_fingerprinted_and_its_features_are_listed() {
         json!({ "feature": "吃饭", "weight": 2.0 })
     );
     let empty = sandbox.run(&["fingerprint", "--text", "…", "--show-features"]);
-    let message = "simidx: no features in 1 document: the fingerprint 0000000000000000 stands for any of them\n";
+    let message =
+        "simidx: no features in 1 document: the fingerprint 0000000000000000 is a placeholder\n";
     assert_eq!(
         (empty.code, empty.text()),
         (Some(0), "0000000000000000\t0\n")

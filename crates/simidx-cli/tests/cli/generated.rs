@@ -16,7 +16,7 @@ fn commands(sandbox: &Sandbox) -> Vec<String> {
     });
     let mut names: Vec<String> = names.collect();
     // Rarely needed commands are listed in one line.
-    let also = "\nAlso: bench, to tune; man and completions, to install\n";
+    let also = "\nAlso: bench (measure latency), man, completions\n";
     assert!(help.text().contains(also), "{help:?}");
     names.extend(["bench", "man", "completions"].map(str::to_owned));
     assert!(names.len() >= 19, "{names:?}");

@@ -266,7 +266,7 @@ fn dump_prints_each_table_in_its_order() {
     }
     sandbox
         .run(&["dump", "x.simidx", "--table", "4"])
-        .refused("x.simidx: there is no table 4, the index has 4");
+        .refused("x.simidx: there is no table 4, the index has 4, numbered from 0");
 }
 
 #[test]

@@ -444,7 +444,7 @@ fn other_tables_are_dumped_where_all_files_have_their_order() {
     assert!(ran.refusal().starts_with(message), "{ran:?}");
     sandbox
         .run(&["dump", "a", "small", "--table", "1"])
-        .refused("small: there is no table 1, the index has 1");
+        .refused("small: there is no table 1, the index has 1, numbered from 0");
 }
 
 #[test]

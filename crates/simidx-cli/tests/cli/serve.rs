@@ -228,7 +228,7 @@ fn what_keeps_it_from_starting_is_one_line() {
     for (args, said) in [
         (
             &["x.simidx", "--listen", "0.0.0.0:0"][..],
-            "ask for a token with --token-file, or insist with --insecure",
+            "use --token-file, or allow it with --insecure",
         ),
         (&["none.simidx"], "none.simidx"),
         (&["d.hex"], "d.hex: not a simidx file"),

@@ -163,7 +163,7 @@ fn help_and_version_go_to_standard_output() {
         "contamination",
     ] {
         let line = match command {
-            "bench" => "\nAlso: bench, to tune;".to_owned(),
+            "bench" => "\nAlso: bench (measure latency), ".to_owned(),
             _ => format!("\n  {command}  "),
         };
         assert!(help.text().contains(&line), "{command}: {help:?}");

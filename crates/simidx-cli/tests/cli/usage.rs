@@ -262,7 +262,7 @@ fn sizes_and_counts_are_read_alike_everywhere() {
         assert!(ran.code != Some(2), "{ran:?}");
     }
     // An insufficient limit is reported in the same units, with its purpose.
-    let least = "at least 64 MiB of memory, and the limit leaves 1 MiB; raise --memory";
+    let least = "at least 64 MiB of memory, but the limit leaves 1 MiB; raise --memory";
     for args in [
         &["build", "a.hex", "-o", "v"][..],
         &["pairs", "x.simidx"],

@@ -79,7 +79,7 @@ impl Found {
     /// Returns the text; `None` if it is null. The error describes another value.
     pub(super) fn into_text(self, name: &str) -> Result<Option<String>, String> {
         if self.has_others {
-            return Err(format!("{name:?} leads to values that are no strings"));
+            return Err(format!("{name:?} names values that are not strings"));
         }
         match (self.texts, self.value) {
             (Some(texts), _) => Ok(Some(texts)),

@@ -180,9 +180,9 @@ impl FromStr for Tokenizer {
         };
         tokenizer.ok_or_else(|| {
             let known =
-                "words, auto, jieba, chars:N, sentences, code, ascii-words, joined-chars:N and word-runs:N";
+                "words, auto, jieba, chars:N, sentences, code, ascii-words, joined-chars:N or word-runs:N";
             let clause = format!(
-                "unknown segment {text:?}, known are {known} with N from 1 to 16, and from 0 to 65535 for word-runs"
+                "unknown segment {text:?}; use {known} (N is 1 to 16; for word-runs 0 to 65535)"
             );
             Error::Pipeline(clause)
         })
@@ -285,7 +285,7 @@ pub(crate) mod tests {
             .chain(["word-runs", "word-runs:05", "word-runs:65536"])
         {
             let error = name.parse::<Tokenizer>().unwrap_err().to_string();
-            let start = format!("text pipeline: unknown segment {name:?}, known are ");
+            let start = format!("text pipeline: unknown segment {name:?}; use ");
             assert!(error.starts_with(&start), "{error}");
         }
         assert!(Tokenizer::chars(0).is_err());

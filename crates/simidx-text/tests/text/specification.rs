@@ -415,11 +415,12 @@ fn descriptions_have_the_members_listed_in_their_order() {
 
 /// Returns the values that the error for an unknown value names.
 fn known(refusal: &str) -> BTreeSet<String> {
-    let (_, known) = refusal.split_once("known are ").unwrap();
-    let known = known.split(" with N from ").next().unwrap();
+    let (_, known) = refusal.split_once("; use ").unwrap();
+    let known = known.split(" (N is ").next().unwrap();
     let known = known
         .trim_end_matches(" joined by +")
-        .replace(", and ", ", ")
+        .replace(", or ", ", ")
+        .replace(" or ", ", ")
         .replace(" and ", ", ");
     known.split(", ").map(str::to_owned).collect()
 }

@@ -28,8 +28,8 @@ use collector::Collector;
 pub(crate) const HELP: &str = "\
 Build an index file from fingerprints or documents.
 
-The file appears under its name when it is complete; a build that fails or is interrupted leaves nothing \
-behind.
+The file appears under its name when it is complete. A build that fails or is interrupted by a signal leaves nothing \
+behind, except after SIGKILL.
 
 Examples:
   simidx build crawl.jsonl.gz -o crawl.simidx
@@ -62,19 +62,19 @@ pub(crate) struct Args {
     /// Ids of records to store
     #[arg(long, value_enum, value_name = "KIND", default_value_t = IdChoice::Auto)]
     ids: IdChoice,
-    /// Store the order of the ids too, so that query --id finds an id at once; 20 bits per record at a million records, 30
-    /// at a thousand million
+    /// Store the order of the ids too, so that query --id finds an id at once; takes 20 bits per record for a million records,
+    /// 30 for a billion
     #[arg(long)]
     id_lookup: bool,
     /// Store a key and its value in the index; info prints them. May be repeated
     #[arg(long = "meta", value_name = "KEY=VALUE")]
     metadata: Vec<String>,
     /// Store a sketch of BITS bits next to each fingerprint of a document, 64 to 512 and a multiple of 64: `simidx join
-    /// --similarity` then estimates how similar new documents are, without the texts of these. With 256 bits, 32 bytes
+    /// --similarity` then estimates their similarity to new documents, without the indexed texts. With 256 bits, 32 bytes
     /// per record and a standard error of 0.04
     #[arg(long, value_name = "BITS", value_parser = sketch_bits)]
     sketch: Option<u32>,
-    /// Features that the sketches are of: words:N, all runs of N words [default: words:3]
+    /// Features to sketch: words:N, all runs of N words [default: words:3]
     #[arg(long, value_name = "FEATURES", requires = "sketch", value_parser = words)]
     features: Option<usize>,
     #[command(flatten)]

@@ -111,7 +111,7 @@ fn foreign_pipeline(set: &Set, own: &Pipeline) -> Option<String> {
     match Pipeline::parse(described, &files_of(own)) {
         Ok(pipeline) if pipeline == *own => None,
         Ok(_) => Some(format!(
-            "{name} was built with another pipeline, which simidx info tells"
+            "{name} was built with another pipeline; `simidx info` shows it"
         )),
         Err(error) => Some(format!("{name}: {error}")),
     }

@@ -104,15 +104,15 @@ impl RepeatedIds {
         let first = self.first.as_ref()?;
         let count = self.count;
         let documents = match count {
-            1 => "1 document has the id of an earlier one".to_owned(),
-            _ => format!("{count} documents have the id of an earlier one"),
+            1 => "1 document repeats an earlier id".to_owned(),
+            _ => format!("{count} documents repeat an earlier id"),
         };
         let among = match self.is_partial {
             true => format!(" among the first {}", self.looked_at),
             false => String::new(),
         };
         Some(format!(
-            "{documents}{among}, first {first:?}: ids do not tell all documents apart"
+            "{documents}{among}, the first is {first:?}: ids do not identify the documents"
         ))
     }
 }
@@ -129,13 +129,13 @@ mod tests {
         }
         ids.push(&IdBuf::String("7".into()));
         assert_eq!(ids.count(), 1);
-        assert!(ids.warning().unwrap().starts_with("1 document has"));
+        assert!(ids.warning().unwrap().starts_with("1 document repeats"));
         ids.push(&IdBuf::Number(7));
         assert_eq!(ids.count(), 1);
         assert!(
             ids.warning()
                 .unwrap()
-                .contains("among the first 4, first \"a\"")
+                .contains("among the first 4, the first is \"a\"")
         );
         let mut ids = RepeatedIds::new(1 << 20);
         for number in [7, 8, 7, 7] {
@@ -143,7 +143,7 @@ mod tests {
         }
         ids.push(&IdBuf::String("8".into()));
         assert_eq!(ids.count(), 3);
-        let warning = "3 documents have the id of an earlier one, first \"7\": ids do not tell all documents apart";
+        let warning = "3 documents repeat an earlier id, the first is \"7\": ids do not identify the documents";
         assert_eq!(ids.warning().as_deref(), Some(warning));
         assert_eq!(RepeatedIds::new(1 << 20).warning(), None);
     }

@@ -49,7 +49,7 @@ impl Measure {
         };
         match measure {
             Measure::Distance(..) if args.chains => Err(Failure::new(
-                "--chains goes with --similarity; within a distance, chains always count",
+                "--chains needs --similarity; clusters by distance always follow chains",
             )),
             measure => Ok(measure),
         }

@@ -42,12 +42,12 @@ pub(crate) const HELP: &str = "\
 Copy documents, keeping one of each cluster of near-duplicates.
 
 Records are copied unchanged and in their order. A document is dropped if its text is similar to that of a kept one: \
-if at least 80 % of the runs of three words that either has are in both, or the share that --similarity names. With -k, \
+if the two share at least 80 % of their distinct runs of three words (--similarity sets another share). With -k, \
 and for records that are fingerprints, near-duplicates are those within a distance. A document without words, such as \
 one of emoji only, is a duplicate of equal documents only.
 
-It also takes what `simidx merge --help` says of --exclude, --exclude-from, --exclude-by and --no-mmap, and `simidx build --help` of \
---encoding, --fingerprint-field, --delimiter, --user-dictionary, --stop-words and --idf.
+It also takes --exclude, --exclude-from, --exclude-by and --no-mmap, which `simidx merge --help` describes, and --encoding, \
+--fingerprint-field, --delimiter, --user-dictionary, --stop-words and --idf, which `simidx build --help` describes.
 
 Examples:
   simidx dedup crawl.jsonl.gz -o kept.jsonl.gz
@@ -72,8 +72,8 @@ pub(crate) struct Args {
         required_unless_present_any = ["output_dir", "dry_run"]
     )]
     output: Option<PathBuf>,
-    /// Directory for a file of kept records for each input, under the same name; inputs in several directories keep these.
-    /// It is made if it does not exist, in a directory that does
+    /// Directory for one file of kept records per input, with the same name and subdirectory. It is created if its parent
+    /// exists
     #[arg(long, value_name = "DIR", conflicts_with = "output")]
     output_dir: Option<PathBuf>,
     /// Keep all records, and add fields to each: duplicate_of (an id or a position from 0), cluster, and the similarity, or
@@ -88,22 +88,21 @@ pub(crate) struct Args {
     dry_run: bool,
     #[command(flatten)]
     similarity: SimilarityArgs,
-    /// Drop what chains of similar documents lead to: documents that are similar to one that is similar to another, and so
-    /// on, need not be similar to a kept one
+    /// Also drop documents that only a chain of similar documents links to a kept one
     #[arg(long)]
     chains: bool,
     /// Largest distance of near-duplicates, to compare fingerprints instead of texts [default for fingerprints: 3]
     #[arg(short = 'k', long, value_name = "K", value_parser = count(DISTANCES))]
     max_distance: Option<u32>,
-    /// Index files, or a folder of --update; documents that are in one of them are dropped first: by their texts with --texts,
-    /// else by estimates if the indexes carry sketches (build --sketch), else by the distance of fingerprints
+    /// Index files, or a folder of --update. Documents near one of their records are dropped first: by text with --texts, else
+    /// by sketch if the indexes have sketches (build --sketch), else by the distance of fingerprints
     #[arg(long, value_name = "INDEX", num_args = 1..)]
     against: Vec<PathBuf>,
-    /// Files or a quoted pattern with the documents of these indexes: the texts of those that may be similar are compared, so
-    /// that the same documents are kept as by one run over everything. They are found by their ids
+    /// Files or a quoted pattern with the documents of these indexes. Candidates are then compared by their texts, and the
+    /// result is that of one run over all documents. Documents are found by their ids
     #[arg(long, value_name = "FILE", num_args = 1.., requires = "against", conflicts_with_all = ["max_distance", "chains"])]
     texts: Vec<PathBuf>,
-    /// Add what is kept to the folder of --against, which is made if it does not exist
+    /// Add the kept documents to the folder of --against, which is created if it does not exist
     #[arg(long, requires = "against", conflicts_with_all = ["max_distance", "dry_run"])]
     update: bool,
     #[command(flatten)]

@@ -112,7 +112,7 @@ impl Page<'_, '_> {
             (
                 "figures",
                 "At a glance",
-                figures("What became of the documents", rows),
+                figures("Kept and dropped documents", rows),
             ),
             (
                 "distances",

@@ -192,7 +192,7 @@ impl Summary {
         }
         if let Some(share) = self.share_dropped() {
             say(format_args!(
-                "{:.1} % of the documents are dropped as near-duplicates of others; look at a --report before you trust this",
+                "{:.1} % of the documents are dropped as near-duplicates of others; check a --report before you use the result",
                 share * 100.0
             ));
         }

@@ -68,7 +68,7 @@ pub(super) fn read_manifest(folder: &Path) -> Result<Manifest, Failure> {
         return Ok(Manifest::default());
     }
     if !folder.is_dir() {
-        return refuse("--update adds to a folder, which it makes if it is not there");
+        return refuse("is a file; --update needs a folder, and creates one that does not exist");
     }
     if !Manifest::is_at(folder).map_err(Failure::at(folder))? {
         let mut entries = fs::read_dir(folder).map_err(Failure::at(folder))?;

@@ -120,7 +120,7 @@ impl Clusters {
         let largest = self.largest.iter().enumerate();
         let largest = largest.map(|(place, shown)| shown.html(place == 0, labels));
         let note = format!(
-            ", of each the member that stands for it and at most {MEMBERS} others, those that differ most from it"
+            ", of each the representative and at most {MEMBERS} others, those that differ most from it"
         );
         html! {
             (self.sizes.chart())
@@ -142,7 +142,7 @@ impl Clusters {
 
 impl Shown {
     fn html(&self, is_open: bool, labels: &Labels) -> Markup {
-        let first = labels.entry(self.representative, "stands for the cluster".into());
+        let first = labels.entry(self.representative, "representative of the cluster".into());
         let others = self
             .others
             .iter()

@@ -34,8 +34,8 @@ const TITLE_LEN: usize = 120;
 pub(crate) const HELP: &str = "\
 Write a page to look at: clusters, distances, doubtful pairs and bits.
 
-The page is one HTML file of at most 2 MB that loads nothing and runs nothing. An index holds no texts: with \
---texts they stand side by side, with the differences marked.
+The page is one HTML file of at most 2 MB that loads nothing and runs nothing. An index holds no texts. \
+--texts names the files that have them; the page then shows them side by side, with the differences marked.
 
 Examples:
   simidx report crawl.simidx -o crawl.html
@@ -53,7 +53,7 @@ pub(crate) struct Args {
     /// Largest distance of near-duplicates [default: the one that the index was built for, the smallest of several]
     #[arg(short = 'k', long, value_name = "K", value_parser = count(DISTANCES))]
     max_distance: Option<u32>,
-    /// Files or quoted patterns with the documents, of which the texts are shown; they are found by their ids
+    /// Files or quoted patterns with the documents whose texts the page shows, found by their ids
     #[arg(long, value_name = "FILE", num_args = 1..)]
     texts: Vec<PathBuf>,
     /// Format of --texts
@@ -64,13 +64,13 @@ pub(crate) struct Args {
     /// Largest clusters to show
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = count(0..=10_000u32))]
     clusters: u32,
-    /// Doubtful pairs to show, on each side of the distance
+    /// Number of pairs to show just within the distance, and as many just beyond it
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = count(0..=10_000u32))]
     pairs: u32,
-    /// Largest number of fingerprints of which the nearest other one is looked for
+    /// Number of fingerprints to sample for the chart of nearest neighbours
     #[arg(long, value_name = "COUNT", default_value_t = 1000, value_parser = count(0..=100_000u32))]
     sample: u32,
-    /// Stop with the distances after N pairs, and say so on the page
+    /// Stop with a note on the page after counting N pairs
     #[arg(long, value_name = "N", default_value_t = 50_000_000, value_parser = count(0..=u64::MAX))]
     max_pairs: u64,
     /// Seed for all samples

@@ -27,15 +27,15 @@ fn a_name_that_says_something_else_is_refused() {
         ),
         (
             "a.jsonl -o kept.html",
-            "kept.html: its name says html, but the records are jsonl; let it end otherwise",
+            "kept.html: its name says html, but the records are jsonl; give it another extension",
         ),
         (
             "a.hex -o kept.jsonl",
-            "kept.jsonl: its name says jsonl, but the records are hex; let it end otherwise",
+            "kept.jsonl: its name says jsonl, but the records are hex; give it another extension",
         ),
         (
             "a.txt.gz --input lines -o kept.txt.xz",
-            "kept.txt.xz: .xz cannot be written; name it .gz, .zst or without compression",
+            "kept.txt.xz: .xz cannot be written; use .gz, .zst or no compression",
         ),
         (
             "a.jsonl.xz --output-dir out",

@@ -96,7 +96,7 @@ fn errors_are_told_and_leave_nothing() {
     );
     refused(
         "a.jsonl -o out --against t.simidx",
-        "a.jsonl:1: t.simidx was built with another pipeline, which simidx info tells",
+        "a.jsonl:1: t.simidx was built with another pipeline; `simidx info` shows it",
     );
     let ran = sandbox.run(&["dedup", "a.hex", "-o", "out", "--memory", "1MiB"]);
     assert!(ran.refusal().contains("raise --memory"), "{ran:?}");
@@ -279,16 +279,16 @@ fn an_output_in_the_input_folder_is_no_input() {
     sandbox.write("d/a", "one two");
     sandbox.write("d/sub/b", "three");
     let outside = "and would be an input of the next run; name a place outside";
-    let message = format!("d/sub/kept: lies in the input folder d, {outside}");
+    let message = format!("d/sub/kept: is in the input folder d, {outside}");
     sandbox
         .run(&["dedup", "d", "-o", "d/sub/kept"])
         .refused(&message);
-    let message = format!("d/r: lies in the input folder ./d/, {outside}");
+    let message = format!("d/r: is in the input folder ./d/, {outside}");
     sandbox
         .run(&["dedup", "./d/", "-o", "kept", "--report", "d/r"])
         .refused(&message);
-    let of = "of which no file is replaced; name another output";
-    let message = format!("d/sub/b: lies in the input folder d, {of}");
+    let of = "where no file is replaced; name another output";
+    let message = format!("d/sub/b: is in the input folder d, {of}");
     sandbox
         .run(&["dedup", "d", "-o", "d/sub/b", "--force"])
         .refused(&message);
@@ -301,7 +301,7 @@ fn an_output_in_the_input_folder_is_no_input() {
     sandbox.write("shards/sub/a.jsonl", "{\"text\":\"one\"}\n");
     let shards = |args: [&str; 2], name: &str, folder: &str| {
         let args = [&["dedup", folder], &args[..]].concat();
-        let message = format!("{name}: lies in the input folder {folder}, {outside}");
+        let message = format!("{name}: is in the input folder {folder}, {outside}");
         sandbox.run(&args).refused(&message);
     };
     shards(["--output-dir", "shards/kept"], "shards/kept", "shards");

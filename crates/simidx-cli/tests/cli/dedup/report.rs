@@ -99,7 +99,7 @@ fn ids_that_come_twice_are_told() {
         line("\"7\"", "five"),
     ];
     sandbox.write("a.jsonl", lines.concat());
-    let warning = "simidx: 2 documents have the id of an earlier one, first \"a\": ids do not tell all documents apart\n";
+    let warning = "simidx: 2 documents repeat an earlier id, the first is \"a\": ids do not identify the documents\n";
     let ran = sandbox.run(&["dedup", "a.jsonl", "-o", "kept.jsonl"]);
     assert_eq!(ran.code, Some(0));
     assert!(ran.stderr.ends_with(warning), "{ran:?}");
@@ -116,7 +116,7 @@ fn very_many_dropped_are_a_reason_to_look() {
     sandbox.write("a.hex", "1\n".repeat(40) + "2\n");
     let ran = sandbox.run(&["dedup", "a.hex", "--dry-run", "-k", "64"]);
     let share = "simidx: 97.6 % of the documents are dropped as near-duplicates of others; \
-                 look at a --report before you trust this\n";
+                 check a --report before you use the result\n";
     assert!(ran.stderr.ends_with(share), "{ran:?}");
     // Records in an index are expected.
     sandbox.run(&["build", "a.hex", "-o", "x.simidx"]).done();

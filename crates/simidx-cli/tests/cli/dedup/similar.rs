@@ -219,7 +219,7 @@ fn what_does_not_go_with_a_similarity_is_refused() {
         &["a.hex", "--similarity", "0.8"],
         "a.hex:1: has no text to compare; -k compares fingerprints",
     );
-    refused(&["a.hex", "--chains"], "--chains goes with --similarity");
+    refused(&["a.hex", "--chains"], "--chains needs --similarity");
     let args = ["a.jsonl", "--similarity", "0.8", "--against", "x.simidx"];
     refused(
         &args,

@@ -243,7 +243,11 @@ fn what_would_not_be_exact_is_refused() {
         sandbox.run(&[&run[..], &output].concat()),
         "new: would hold the folder of --update",
     );
-    update("week1.jsonl", "week0.jsonl", "--update adds to a folder");
+    update(
+        "week1.jsonl",
+        "week0.jsonl",
+        "is a file; --update needs a folder",
+    );
     let build = ["build", "week0.jsonl", "-o", "plain.simidx"];
     sandbox.run(&build).done();
     let plain = ["dedup", "week1.jsonl", "--against", "plain.simidx"];

@@ -112,7 +112,7 @@ fn lists_are_joined() {
     let errors = read.errors();
     let starts = [
         "in:3: element 3: \"title\" and \"messages.*.content\" are null",
-        "in:4: element 4: \"messages.*.content\" leads to values that are no strings",
+        "in:4: element 4: \"messages.*.content\" names values that are not strings",
         "in:5: element 5: no \"messages.*.content\"; it has: messages.content, ",
         "in:6: element 6: no \"messages.*.content\"; it has: ",
         "in:7: element 7: no \"messages.*.content\"; it has: messages.*.contents, ",
@@ -136,7 +136,7 @@ fn lists_are_joined() {
         read.errors(),
         [
             "in:2: no \"a.*.b.*\"; it has: a.*.c.*",
-            "in:2: \"a.*.b.*\" leads to values that are no strings"
+            "in:2: \"a.*.b.*\" names values that are not strings"
         ]
     );
     let read = read_with(text.as_bytes(), Format::Json, &fields("tags", ""));

@@ -46,7 +46,7 @@ impl SketchFeatures {
         match Similarity::of_words(1.0, words) {
             Ok(_) => Ok(SketchFeatures { words, html }),
             Err(_) => Err(Error::Pipeline(format!(
-                "runs of {words} words, known are 1 to 64"
+                "runs of {words} words; use 1 to 64"
             ))),
         }
     }
