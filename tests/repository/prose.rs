@@ -1,4 +1,5 @@
-//! Comments avoid the phrases that the style in `.github/CONTRIBUTING.md` replaces by plainer ones.
+//! Comments, and the messages and help texts of programs, avoid the phrases that the style in `.github/CONTRIBUTING.md`
+//! replaces by plainer ones.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -72,6 +73,30 @@ fn comments(file: &str) -> Vec<String> {
     texts
 }
 
+/// The strings of a file in Rust, without its comments and its tests at the end. A line break after `\\` is left out.
+fn strings(file: &str) -> Vec<String> {
+    let (code, _) = file.split_once("#[cfg(test)]").unwrap_or((file, ""));
+    let code: Vec<&str> = code
+        .lines()
+        .filter(|line| comment(line).is_none())
+        .collect();
+    let code = code.join("\n");
+    let (mut found, mut is_inside) = (Vec::new(), false);
+    // Quotation marks in a string, or as a character, are hidden.
+    let code = code
+        .replace("\\\\", "")
+        .replace("\\\"", "")
+        .replace("'\"'", "");
+    for part in code.split('"') {
+        if is_inside {
+            let lines = part.split("\\\n").map(str::trim_start);
+            found.push(lines.collect());
+        }
+        is_inside = !is_inside;
+    }
+    found
+}
+
 /// The docstrings of a file in Python, and other strings in triple quotes.
 fn docstrings(file: &str) -> Vec<String> {
     let strings = file.split("\"\"\"").skip(1).step_by(2);
@@ -111,9 +136,31 @@ fn comments_avoid_phrases() {
 }
 
 #[test]
+fn messages_and_help_texts_avoid_phrases() {
+    let (mut checked, mut faults) = (0, Vec::new());
+    let is_program = |name: &String| {
+        let is_test = name.contains("test");
+        name.ends_with(".rs") && name.contains("src/") && !is_test && !name.starts_with("tools/")
+    };
+    for name in files().into_iter().filter(is_program) {
+        let file = fs::read_to_string(root().join(&name)).expect(&name);
+        for text in strings(&file) {
+            checked += 1;
+            let found = avoided_in(&text).into_iter();
+            faults.extend(found.map(|phrase| format!("{name}: \"{phrase}\" in: {text}")));
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+    assert!(checked > 3000, "{checked} strings");
+}
+
+#[test]
 fn avoided_phrases_are_found() {
     let file = "/// It is\n/// no file.\nfn f() {}\n// There is no file.\n/// ```\n/// // beside\n/// ```\n";
     let found: Vec<_> = comments(file).iter().map(|text| avoided_in(text)).collect();
+    assert_eq!(found, [BTreeSet::from(["is no "]), BTreeSet::new()]);
+    let file = "// \"is no \"\nlet a = '\"'; \"it is \\\n    no \\\"file\"; \"b\" }\n#[cfg(test)]\n\"lest \"";
+    let found: Vec<_> = strings(file).iter().map(|text| avoided_in(text)).collect();
     assert_eq!(found, [BTreeSet::from(["is no "]), BTreeSet::new()]);
     let found = docstrings("def f():\n    \"\"\"What is\n    here.\"\"\"\n    return 'beside '\n");
     assert_eq!(avoided_in(&found[0]), BTreeSet::from(["What "]));
