@@ -1,6 +1,6 @@
 //! Exact near-duplicate search over simhash and MinHash fingerprints, in one compressed file.
 //!
-//! A fingerprint turns a document into 32, 64 or 128 bits, and near-duplicates differ in few of them. This crate stores
+//! A fingerprint represents a document by 32, 64 or 128 bits, and near-duplicates differ in few of them. This crate stores
 //! a set of fingerprints, with the ids of their documents, in a static file. It finds every fingerprint within a
 //! Hamming distance k of a query by reading a few cache lines of that file, in memory or mapped. Answers are exact.
 //!

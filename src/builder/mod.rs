@@ -59,8 +59,8 @@ pub struct BuildOptions {
     /// Bytes of a block, a power of two from 128 to 8,192. Default 512, with which the part of an Elias-Fano block that
     /// every probe reads fits one cache line.
     pub block_size: u32,
-    /// The codec of the tables. By default it is chosen for each table by its data: Elias-Fano, unless a Huffman code
-    /// makes the table smaller by more than a tenth.
+    /// The codec of the tables. By default it is chosen for each table by its data: lines, unless Elias-Fano makes the
+    /// table smaller by 7 %, or a Huffman code by a tenth against Elias-Fano.
     pub codec: Option<Codec>,
     /// The kind of the ids. Default none.
     pub ids: IdKind,

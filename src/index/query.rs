@@ -114,7 +114,7 @@ pub struct QueryStats {
     /// Look-ups: one for each table and each pattern of flipped prefix bits. A scan of table 0 counts as one. Look-ups
     /// of the ranks of matches do not count.
     pub probes: u64,
-    /// Blocks read by these look-ups.
+    /// Blocks read by these look-ups, or lines of a table in lines.
     pub blocks: u64,
     /// Fingerprints that share a probed prefix and were compared.
     pub candidates: u64,

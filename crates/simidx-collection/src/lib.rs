@@ -1,8 +1,8 @@
 //! A collection of fingerprints that changes while it is searched, with exact answers at any time.
 //!
 //! [`Collection::add`] checks and adds in one step. It returns the earlier near-duplicates, and every later query finds
-//! the new record. If two near-duplicates are added at the same time, at least one answer names the other. Acknowledged
-//! changes survive when the process is killed or the machine stops.
+//! the new record. If two near-duplicates are added at the same time, the answer of the later one names the earlier one.
+//! Acknowledged changes survive when the process is killed or the machine stops.
 //!
 //! ```
 //! use simidx::Width;

@@ -70,7 +70,7 @@ class Additions:
 class Collection(_simidx.Collection, Searchable):
     """A collection of records in a folder, each a fingerprint with a string id. An id has at most one record.
 
-    Opening a collection that does not exist creates it. Answers are exact at any time, and threads may share it.
+    The constructor creates a collection that does not exist. Answers are exact at any time, and threads may share it.
     ``sync`` determines when a change is acknowledged: once it is on disk (``"always"``, the default), or at once, in
     which case it is on disk about 100 ms later (``"batch"``), or only when it is sealed or the collection is closed
     (``"never"``). ``k``, ``width`` and ``pipeline`` are fixed at creation, by default 3, the width of a ``Pipeline`` or
