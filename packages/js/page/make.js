@@ -54,7 +54,7 @@ async function main() {
         html = html.replace("<html ", `<html data-texts="${encodeURIComponent(name)}" `);
     }
     writeFileSync(page, html);
-    console.log(`${page}: serve ${output} by any web server that knows ranges`);
+    console.log(`wrote ${output}; serve it with any web server that supports range requests`);
 }
 
 main().catch((error) => {
