@@ -29,8 +29,8 @@ impl LineSink<io::Error> for Sections<'_, '_> {
         self.finer.write(bytes)
     }
 
-    fn row(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.row.write(bytes)
+    fn row(&mut self, bytes: Vec<u8>) -> io::Result<()> {
+        self.row.write_owned(bytes)
     }
 }
 

@@ -45,10 +45,10 @@ impl<'a> SectionWriter<'a> {
         Ok(())
     }
 
-    /// Writes whole blocks, which carry their own checksums.
-    pub(super) fn write_blocks(&mut self, blocks: Vec<u8>) -> io::Result<()> {
-        self.offset += blocks.len() as u64;
-        self.sink.write_owned(blocks)
+    /// Writes bytes that have checksums of their own.
+    pub(super) fn write_owned(&mut self, bytes: Vec<u8>) -> io::Result<()> {
+        self.offset += bytes.len() as u64;
+        self.sink.write_owned(bytes)
     }
 
     /// Writes zeros up to a multiple of `alignment`.
@@ -150,8 +150,19 @@ impl PagedSection<'_, '_> {
     }
 
     /// Appends payload.
-    pub(super) fn write(&mut self, mut payload: &[u8]) -> io::Result<()> {
-        self.file.write(payload)?;
+    pub(super) fn write(&mut self, payload: &[u8]) -> io::Result<()> {
+        self.add_to_pages(payload)?;
+        self.file.write(payload)
+    }
+
+    /// Appends payload, without a copy if it is long.
+    pub(super) fn write_owned(&mut self, payload: Vec<u8>) -> io::Result<()> {
+        self.add_to_pages(&payload)?;
+        self.file.write_owned(payload)
+    }
+
+    /// Adds payload to the checksums of pages.
+    fn add_to_pages(&mut self, mut payload: &[u8]) -> io::Result<()> {
         while !payload.is_empty() {
             let len = payload.len().min(PAGE_LEN - self.page_len);
             let (now, later) = payload.split_at(len);

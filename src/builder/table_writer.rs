@@ -230,7 +230,7 @@ impl<F: Fingerprint> Blocks<'_, '_, '_, F> {
             for (i, bytes) in part.blocks.chunks_exact_mut(block_size).enumerate() {
                 block::bind(bytes, place_checksum(Kind::BLOCKS, self.table, first + i));
             }
-            self.file.write_blocks(part.blocks)?;
+            self.file.write_owned(part.blocks)?;
             self.keys.push(&part.keys)?;
             self.block_counts.write(&part.counts)?;
         }

@@ -123,7 +123,7 @@ impl BitWriter {
     fn reserve(&mut self, bits: usize) {
         let needed = self.full + bits / 8 + 2 * WORD_LEN;
         if needed > self.bytes.len() {
-            self.bytes.resize(needed.next_power_of_two(), 0);
+            self.bytes.resize(needed, 0);
         }
     }
 

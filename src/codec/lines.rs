@@ -408,6 +408,32 @@ impl NewLine {
     }
 }
 
+/// A set of 256 bits whose members come in ascending order. The open word is kept apart: in the array each bit would wait
+/// for the one before.
+#[derive(Debug, Default)]
+struct Ascending {
+    words: [u64; 4],
+    word: u64,
+    at: usize,
+}
+
+impl Ascending {
+    /// Sets bit `bit` to `value`, 0 or 1.
+    #[inline(always)]
+    fn set(&mut self, bit: usize, value: u64) {
+        if bit / 64 != self.at {
+            self.words[self.at] = self.word;
+            (self.at, self.word) = (bit / 64, 0);
+        }
+        self.word |= value << (bit % 64);
+    }
+
+    fn words(mut self) -> [u64; 4] {
+        self.words[self.at] = self.word;
+        self.words
+    }
+}
+
 /// Consecutive lines of a table with all lines below them.
 #[derive(Debug, Default)]
 struct LinePart {
@@ -457,14 +483,21 @@ impl LinePart {
         };
         let address =
             |value: F| shifted_down(value, bits_below).to_u128() as usize % LINE_ADDRESSES;
-        for (i, &value) in values.iter().enumerate() {
-            let now = address(value);
-            line.there[now / 64] |= 1 << (now % 64);
-            if bits_below > 0 && values.get(i + 1).is_none_or(|&next| address(next) != now) {
-                let mark = i + BITS_BEFORE_LAST as usize;
-                line.last[mark / 64] |= 1 << (mark % 64);
+        let (mut there, mut last) = (Ascending::default(), Ascending::default());
+        let mut mark = BITS_BEFORE_LAST as usize;
+        let mut next = values.first().map_or(0, |&value| address(value));
+        for i in 0..values.len() {
+            let now = next;
+            there.set(now, 1);
+            next = values
+                .get(i + 1)
+                .map_or(LINE_ADDRESSES, |&value| address(value));
+            if bits_below > 0 {
+                last.set(mark, u64::from(next != now));
+                mark += 1;
             }
         }
+        (line.there, line.last) = (there.words(), last.words());
         self.value_count += values.len() as u64;
         line
     }
@@ -503,9 +536,11 @@ fn for_each_line<F: Fingerprint>(
     bits_below: u32,
     take: &mut dyn FnMut(&[F]),
 ) {
+    let bits_behind = bits_below + LINE_BITS;
     for line in lines {
-        let in_line = |&&value: &&F| line_of(value, bits_below) == line;
-        let (now, later) = values.split_at(values.iter().take_while(in_line).count());
+        let last = shifted(F::from_u128(line), bits_behind) | !shifted(F::MAX, bits_behind);
+        let count = values.iter().take_while(|&&value| value <= last).count();
+        let (now, later) = values.split_at(count);
         take(now);
         values = later;
     }
@@ -526,7 +561,7 @@ pub(crate) trait LineSink<E> {
     fn finer(&mut self, bytes: &[u8]) -> Result<(), E>;
 
     /// Takes bytes of the row of low bits.
-    fn row(&mut self, bytes: &[u8]) -> Result<(), E>;
+    fn row(&mut self, bytes: Vec<u8>) -> Result<(), E>;
 }
 
 /// Values that one task encodes.
@@ -601,8 +636,39 @@ impl<F: Fingerprint> LineWriter<F> {
     /// Any error of the sink.
     pub(crate) fn push<E>(&mut self, values: &[F], sink: &mut impl LineSink<E>) -> Result<(), E> {
         self.write_row(values, sink)?;
-        self.waiting.extend_from_slice(values);
+        let rest = match self.levels.len() {
+            1 => self.write_whole(values, sink)?,
+            _ => values,
+        };
+        self.waiting.extend_from_slice(rest);
         self.advance(false, sink)
+    }
+
+    /// Writes all lines of parts that end in these values, from the values themselves. Returns the other values.
+    fn write_whole<'v, E>(
+        &mut self,
+        values: &'v [F],
+        sink: &mut impl LineSink<E>,
+    ) -> Result<&'v [F], E> {
+        let line = |&value: &F| line_of(value, self.low_bits);
+        let Some(end) = values.last().map(line) else {
+            return Ok(values);
+        };
+        let (whole, rest) = values.split_at(values.partition_point(|value| line(value) < end));
+        let Some(first) = whole.first().map(line) else {
+            return Ok(values);
+        };
+        // The values that wait are of one line, which may go on.
+        let waiting = self.waiting.last().map_or(first, line);
+        let (same, later) = whole.split_at(whole.partition_point(|value| line(value) <= waiting));
+        let mut of_waiting = std::mem::take(&mut self.waiting);
+        of_waiting.extend_from_slice(same);
+        let start = self.levels[0].lines.start;
+        self.write_lines(&of_waiting, start..waiting + 1, sink)?;
+        of_waiting.clear();
+        self.waiting = of_waiting;
+        self.write_lines(later, waiting + 1..end, sink)?;
+        Ok(rest)
     }
 
     /// Writes the remaining values.
@@ -610,7 +676,7 @@ impl<F: Fingerprint> LineWriter<F> {
     /// # Errors
     /// Any error of the sink.
     pub(crate) fn finish<E>(&mut self, sink: &mut impl LineSink<E>) -> Result<(), E> {
-        sink.row(&self.row_of(&self.unwritten))?;
+        sink.row(self.row_of(&self.unwritten))?;
         self.unwritten.clear();
         self.advance(true, sink)
     }
@@ -621,13 +687,13 @@ impl<F: Fingerprint> LineWriter<F> {
         let (first, values) = values.split_at(wanted.min(values.len()));
         self.unwritten.extend_from_slice(first);
         if self.unwritten.len() == ROW_STEP {
-            sink.row(&self.row_of(&self.unwritten))?;
+            sink.row(self.row_of(&self.unwritten))?;
             self.unwritten.clear();
         }
         let (whole, rest) = values.split_at(values.len() - values.len() % ROW_STEP);
         let encoded = map_parts(whole, PART_LEN, |_, values| self.row_of(values));
         self.unwritten.extend_from_slice(rest);
-        encoded.iter().try_for_each(|bytes| sink.row(bytes))
+        encoded.into_iter().try_for_each(|bytes| sink.row(bytes))
     }
 
     /// Returns the low bits of some values, from the start of a byte.
@@ -635,7 +701,7 @@ impl<F: Fingerprint> LineWriter<F> {
         let mask = !shifted(F::MAX, self.low_bits);
         let mut bits = BitWriter::new();
         bits.write_all(values.iter().map(|&value| value & mask), self.low_bits);
-        bits.as_bytes().to_vec()
+        bits.finish()
     }
 
     fn advance<E>(&mut self, at_end: bool, sink: &mut impl LineSink<E>) -> Result<(), E> {
@@ -780,8 +846,8 @@ mod tests {
             Ok(())
         }
 
-        fn row(&mut self, bytes: &[u8]) -> Result<(), Infallible> {
-            self.row.extend_from_slice(bytes);
+        fn row(&mut self, bytes: Vec<u8>) -> Result<(), Infallible> {
+            self.row.extend(bytes);
             Ok(())
         }
     }
