@@ -237,8 +237,8 @@ impl<F: Fingerprint> Index<F> {
         let table = match &self.tables[0] {
             Table::Blocks(table) => table,
             Table::Lines(table) => {
-                let waiting = &mut lists.lines.waiting;
-                return target.scan_lines((table, query, 0), blocks, waiting, findings);
+                let lists = &mut lists.lines.scan;
+                return target.scan_lines((table, query, 0), blocks, lists, findings);
             }
         };
         let before = blocks.start.checked_sub(1).map(|b| table.keys.get(b));

@@ -132,8 +132,16 @@ pub(super) struct LineLists<'a, F> {
     spots: Vec<Spot>,
     runs: Vec<Run<F>>,
     spans: Vec<Span<F>>,
-    /// Finer lines that a scan has yet to visit.
-    pub(super) waiting: Vec<LinePlace<F>>,
+    pub(super) scan: ScanLists<F>,
+}
+
+/// The lists of a scan of lines.
+#[derive(Debug)]
+pub(super) struct ScanLists<F> {
+    /// Finer lines that are yet to be visited.
+    waiting: Vec<LinePlace<F>>,
+    /// The values of a line.
+    values: Vec<Permuted<F>>,
 }
 
 impl<F> Default for LineLists<'_, F> {
@@ -146,7 +154,10 @@ impl<F> Default for LineLists<'_, F> {
             spots: Vec::new(),
             runs: Vec::new(),
             spans: Vec::new(),
-            waiting: Vec::new(),
+            scan: ScanLists {
+                waiting: Vec::new(),
+                values: Vec::new(),
+            },
         }
     }
 }
@@ -217,7 +228,7 @@ impl<F> LineLists<'_, F> {
             spots: self.spots,
             runs: self.runs,
             spans: self.spans,
-            waiting: self.waiting,
+            scan: self.scan,
         }
     }
 
@@ -314,7 +325,7 @@ impl<'a, F: Fingerprint> Target<'a, F> {
     ) -> Result<(), FormatError> {
         if (table.number, probes.address_bits) == (0, 0) {
             let ask = (table, query, owner);
-            return self.scan_lines(ask, 0..table.part_count(), &mut lists.waiting, findings);
+            return self.scan_lines(ask, 0..table.part_count(), &mut lists.scan, findings);
         }
         let ask = Ask {
             table,
@@ -373,12 +384,12 @@ impl<'a, F: Fingerprint> Target<'a, F> {
         &self,
         (table, query, owner): (&LineTable<F>, F, u32),
         parts: Range<usize>,
-        waiting: &mut Vec<LinePlace<F>>,
+        ScanLists { waiting, values }: &mut ScanLists<F>,
         findings: &mut Findings<F>,
     ) -> Result<(), FormatError> {
         let mut rank = table.rank_of_part(self.file, parts.start)?;
         let first_rank = rank;
-        let (mut visits, mut values) = (table.line_count, Vec::new());
+        let mut visits = table.line_count;
         findings.stats.blocks += parts.len() as u64;
         for part in parts {
             table.read_ahead(self.file, part);
@@ -389,8 +400,8 @@ impl<'a, F: Fingerprint> Target<'a, F> {
                 (&mut visits, waiting),
                 &mut |line, place| {
                     values.clear();
-                    table.read_line(self.file, line, place, &mut values)?;
-                    for &Permuted(value) in &values {
+                    table.read_line(self.file, line, place, values)?;
+                    for &Permuted(value) in &*values {
                         // The values of table 0 are the fingerprints.
                         let distance = value.distance(query);
                         if distance <= self.distance {
