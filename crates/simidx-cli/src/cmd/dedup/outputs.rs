@@ -179,7 +179,7 @@ impl Outputs {
         together.new_folder.clone_from(&self.new_folder);
         // First, so that a folder that refuses leaves no other output.
         if let Some(update) = update {
-            update.write(job, judged, &mut together)?;
+            update.write(judged, &mut together)?;
         }
         let notes = args.annotate.then(|| Notes::new(job, judged));
         let fields = notes.as_ref().map_or(&[][..], |notes| &notes.fields);

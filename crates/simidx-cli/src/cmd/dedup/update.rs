@@ -33,6 +33,8 @@ pub(super) struct Update {
     folder: PathBuf,
     manifest: Manifest,
     parameters: SketchParameters,
+    /// Writes the file of this run. It is there from the start, so that a memory limit below its need is refused then.
+    builder: Option<IndexBuilder>,
     /// Makes sketches, if these are remembered and not the keys that texts are compared by.
     pub(super) sketcher: Option<Sketcher>,
     kind: IdKind,
@@ -188,7 +190,14 @@ impl Update {
         let temp_dir = job.args.resources.temp_dir.clone();
         let temp_dir = temp_dir.unwrap_or_else(std::env::temp_dir);
         let room = (job.memory.search / MEMORY_SHARE) as usize;
+        let mut options = BuildOptions::default();
+        options.ids = kind;
+        options.sketches = Some(parameters.clone());
+        options.memory = Some(job.args.resources.memory_limit());
+        options.temp_dir.clone_from(&job.args.resources.temp_dir);
+        options.pipeline = Some(job.pipeline.describe());
         Ok(Update {
+            builder: Some(IndexBuilder::new(job.width, options)?),
             folder: folder.to_owned(),
             manifest,
             sketcher: match are_keys(&parameters) {
@@ -271,17 +280,12 @@ impl Update {
     /// A file that cannot be built or written, and a folder that has changed since the run began.
     pub(super) fn write(
         &mut self,
-        job: &Job<'_>,
         judged: &Judged<'_>,
         together: &mut Together,
     ) -> Result<(), Failure> {
-        let mut options = BuildOptions::default();
-        options.ids = self.kind;
-        options.sketches = Some(self.parameters.clone());
-        options.memory = Some(job.args.resources.memory_limit());
-        options.temp_dir.clone_from(&job.args.resources.temp_dir);
-        options.pipeline = Some(job.pipeline.describe());
-        let mut builder = IndexBuilder::new(job.width, options)?;
+        let Some(mut builder) = self.builder.take() else {
+            return Ok(());
+        };
         let last = self.last_fingerprints(judged);
         let first_of_last = judged.count() - last.len();
         for written in [&mut self.documents, &mut self.fingerprints] {

@@ -224,6 +224,11 @@ fn what_would_not_be_exact_is_refused() {
         assert_refused(ran, message);
     };
     update("noid.jsonl", "seen", "has no id");
+    // Before any document is read.
+    let little =
+        "dedup noid.jsonl --against seen --texts kept/* --update -o new.jsonl --memory 32MiB";
+    let little: Vec<&str> = little.split(' ').collect();
+    assert_refused(sandbox.run(&little), "but the limit leaves 32 MiB");
     update(
         "kept/0.jsonl",
         "seen",
