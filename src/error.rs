@@ -96,7 +96,7 @@ impl fmt::Display for Error {
                 given,
             } => {
                 let mut sizes = [needed, given].map(|bytes| ByteSize(*bytes).to_string());
-                if needed.abs_diff(*given) < given / 100 {
+                if sizes[0] == sizes[1] || needed.abs_diff(*given) < given / 20 {
                     sizes = [needed, given].map(|bytes| format!("{bytes} bytes"));
                 }
                 let [needed, given] = sizes;
@@ -476,11 +476,13 @@ mod tests {
         let rest = "of memory, but the limit leaves";
         assert_eq!(
             message(21 << 20, 20 << 20),
-            format!("work takes at least 21 MiB {rest} 20 MiB")
+            format!("work needs at least 21 MiB {rest} 20 MiB")
         );
+        let close = message(1_224_065_679, 1_138_166_333); // 1.14 and 1.06 GiB
+        assert!(close.contains("1224065679 bytes"), "{close}");
         assert_eq!(
             message(20_972_520, 20_972_519),
-            format!("work takes at least 20972520 bytes {rest} 20972519 bytes")
+            format!("work needs at least 20972520 bytes {rest} 20972519 bytes")
         );
     }
 

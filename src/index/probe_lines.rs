@@ -188,7 +188,7 @@ impl<F: Fingerprint> LineLists<'_, F> {
         }
     }
 
-    /// Prefetches the low bits of the values found since there were `runs` runs and no spans, in its own loop like
+    /// Prefetches the low bits of the runs from number `runs` on, and of all spans, in its own loop like
     /// [`LineLists::prefetch_lines`].
     #[inline(always)]
     fn prefetch_low_bits(&self, runs: usize) {
@@ -607,12 +607,14 @@ impl<'a, F: Fingerprint> Target<'a, F> {
         if begin >= end || end > LINE_ADDRESSES {
             return Err(table.fault(LineFault::Marks, place.number));
         }
-        let first = line.rank();
+        let ranks = line.rank() + begin as u64..line.rank() + end as u64;
         // Most lines are far from the end of the table.
-        if first + LINE_ADDRESSES as u64 > table.value_count {
-            table.ranks(line, place)?;
+        if line.rank() + LINE_ADDRESSES as u64 > table.value_count
+            && ranks.end > table.ranks(line, place)?.end
+        {
+            return Err(table.fault(LineFault::Values, place.number));
         }
-        Ok(first + begin as u64..first + end as u64)
+        Ok(ranks)
     }
 
     /// Returns the values of an address that has some.

@@ -128,6 +128,33 @@ fn a_probe_over_all_values_meets_what_reading_them_meets() {
     assert!(count > 50, "{count}");
 }
 
+/// The rank of the last line is one more, so each of its values has the low bits of the next one.
+#[test]
+fn a_probe_of_a_line_meets_a_value_beyond_the_table() {
+    let folder = manifest::folder(FORMAT_VERSION);
+    let open = |name: &str| {
+        let file = fs::read(folder.join(name)).unwrap();
+        Set::from_bytes(Storage::copy(&file)).unwrap()
+    };
+    let (good, bad) = (
+        open("good-lines-64.simidx"),
+        open("bad-v45-a-value-too-many.simidx"),
+    );
+    let mut refused = 0;
+    for value in good.fingerprints(0).unwrap() {
+        let value = value.unwrap() as u64;
+        match bad.query(value, 0) {
+            Ok(found) => assert_eq!(found.len(), 1, "{value}"),
+            Err(Error::Format(error)) => {
+                assert_eq!(error.rule(), 45);
+                refused += 1;
+            }
+            Err(error) => panic!("{error}"),
+        }
+    }
+    assert!(refused > 50, "{refused}");
+}
+
 #[test]
 fn files_of_other_versions_need_another_reader() {
     let folder = manifest::folder(FORMAT_VERSION);

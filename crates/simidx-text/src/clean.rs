@@ -22,7 +22,7 @@ pub enum Html {
     Auto,
 }
 
-named!(Html, "html", " or ", Auto = "auto", Yes = "yes", No = "no");
+named!(Html, "html", Auto = "auto", Yes = "yes", No = "no");
 
 /// The cleaning stage, with a buffer that it reuses for each document.
 #[derive(Clone, Debug, Default)]

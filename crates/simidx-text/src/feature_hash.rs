@@ -46,7 +46,6 @@ pub enum FeatureHash {
 named!(
     FeatureHash,
     "feature_hash",
-    ", ",
     Xxh3 = "xxh3-128",
     Md5 = "md5",
     Md5High = "md5-high64",

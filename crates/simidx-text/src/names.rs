@@ -4,11 +4,11 @@ use crate::Error;
 
 /// [`simidx::named`] with an [`Error`] that states the kind of name and the known names.
 macro_rules! named {
-    ($Enum:ident, $what:literal, $or:literal, $($names:tt)+) => {
+    ($Enum:ident, $what:literal, $($names:tt)+) => {
         simidx::named!(
             $Enum,
             crate::Error,
-            |name| crate::names::unknown($what, name, &$Enum::ALL.map($Enum::name), $or),
+            |name| crate::names::unknown($what, name, &$Enum::ALL.map($Enum::name)),
             $($names)+
         );
     };
@@ -17,9 +17,9 @@ macro_rules! named {
 pub(crate) use named;
 
 /// Returns the error of an unknown name.
-pub(crate) fn unknown(what: &str, name: &str, known: &[&str], or: &str) -> Error {
+pub(crate) fn unknown(what: &str, name: &str, known: &[&str]) -> Error {
     let (last, others) = known.split_last().expect("it has values");
-    let known = others.join(", ") + or + last;
+    let known = others.join(", ") + " or " + last;
     Error::Pipeline(format!("unknown {what} {name:?}; use {known}"))
 }
 

@@ -33,7 +33,6 @@ pub enum Sketch {
 named!(
     Sketch,
     "fingerprint",
-    " or ",
     SimHash = "simhash",
     MinHash = "minhash"
 );

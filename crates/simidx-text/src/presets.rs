@@ -53,7 +53,6 @@ pub enum Preset {
 named!(
     Preset,
     "pipeline",
-    ", ",
     Web = "web",
     NewsZh = "news-zh",
     Code = "code",

@@ -34,7 +34,7 @@ impl TieRule {
     }
 }
 
-named!(TieRule, "ties", " or ", Clear = "clear", Set = "set");
+named!(TieRule, "ties", Clear = "clear", Set = "set");
 
 /// Returns the simhash of weighted feature hashes (Charikar, STOC 2002): bit i is set if the hashes that have it set
 /// weigh more than the others. Bits beyond the width are ignored. The sum of the weights must be below 2^63.

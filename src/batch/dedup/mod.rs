@@ -212,8 +212,11 @@ impl<F: Fingerprint> Documents<F> {
             Some(memory) if self.most < NONE as usize => {
                 let count = self.fingerprints.len() + documents;
                 Error::Budget {
-                    // There may be more, which nobody has counted yet.
-                    purpose: format!("deduplicating the first {count} documents"),
+                    // While documents are added, there may be more, which nobody has counted yet.
+                    purpose: match documents {
+                        0 => format!("deduplicating {count} documents"),
+                        _ => format!("deduplicating the first {count} documents"),
+                    },
                     needed: (self.slots() + slots) as u64 * Self::document_len() + MIN_MEMORY,
                     given: memory,
                 }

@@ -77,7 +77,7 @@ pub(crate) struct Args {
     /// also with .gz or .zst, or in .parquet
     #[arg(short, long, value_name = "OUT", conflicts_with = "json")]
     output: Option<PathBuf>,
-    /// File for the documents that contain no item, and for the records that --on-error skip skips, unchanged and in
+    /// File for the documents that contain no item, and for records skipped by --on-error skip, unchanged and in
     /// their order; .gz or .zst compresses it
     #[arg(long, value_name = "FILE")]
     clean: Option<PathBuf>,

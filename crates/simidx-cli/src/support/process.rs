@@ -150,7 +150,7 @@ fn unfinished() -> MutexGuard<'static, BTreeSet<PathBuf>> {
 
 /// The signals that end a command: from people, from the system, and from schedulers of jobs.
 #[cfg(unix)]
-const ENDING: [i32; 7] = [SIGINT, SIGTERM, SIGQUIT, SIGUSR1, SIGUSR2, SIGXCPU, SIGHUP];
+const ENDING: [i32; 7] = [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGXCPU];
 
 /// Starts, once, the thread that waits for the signals that end a command, and on Linux for SIGBUS. From then on a file
 /// beyond the limit of the process is an error like a full disk, and not a signal.
@@ -160,19 +160,25 @@ const ENDING: [i32; 7] = [SIGINT, SIGTERM, SIGQUIT, SIGUSR1, SIGUSR2, SIGXCPU, S
 pub(crate) fn expect_signals() -> io::Result<()> {
     #[cfg(unix)]
     {
-        let count = ENDING.len() - usize::from(ignores_hangups());
-        expect(&ENDING[..count])?;
+        let ignored = ignored_signals();
+        let is_heeded = |signal: &i32| {
+            // A script starts background jobs with SIGINT ignored, and may end them by it all the same.
+            [SIGINT, SIGTERM].contains(signal) || ignored & (1 << (signal - 1)) == 0
+        };
+        let heeded: Vec<i32> = ENDING.into_iter().filter(is_heeded).collect();
+        expect(&heeded)?;
     }
     Ok(())
 }
 
-/// Whether SIGHUP is ignored, as `nohup` wants it. Outside Linux this is not known.
+/// Returns the signals, a bit for each, that the process was started to ignore, as `nohup` and job scripts want it.
+/// Outside Linux this is not known.
 #[cfg(unix)]
-fn ignores_hangups() -> bool {
+fn ignored_signals() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
-    ignored.is_some_and(|mask| mask & (1 << (SIGHUP - 1)) != 0)
+    ignored.unwrap_or_default()
 }
 
 /// Starts the thread that waits only for SIGBUS, on Linux. The command handles the other signals itself.

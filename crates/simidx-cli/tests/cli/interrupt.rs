@@ -73,7 +73,7 @@ fn signals_that_end_a_build_take_its_temporary_file_with_it() {
         .flat_map(|_| rng.random::<u64>().to_le_bytes())
         .collect();
     std::fs::write(folder.path().join("in.le"), words).unwrap();
-    for signal in ["-INT", "-TERM", "-HUP", "-QUIT", "-USR1", "-XCPU"] {
+    for signal in ["-INT", "-TERM", "-HUP", "-QUIT", "-USR1", "-USR2", "-XCPU"] {
         let args = ["build", "in.le", "--tables", "35", "-o", "out.simidx"];
         let args = [&args[..], &["--threads", "1"]].concat();
         let mut build = run_that_writes(folder.path(), folder.path(), &args);
@@ -99,16 +99,16 @@ fn a_hangup_that_is_ignored_ends_nothing() {
     let mut shell = Command::new("sh");
     shell.args([
         "-c",
-        "trap '' HUP; exec \"$0\" \"$@\"",
+        "trap '' HUP USR1; exec \"$0\" \"$@\"",
         env!("CARGO_BIN_EXE_simidx"),
     ]);
     let args = ["build", "in.le", "--tables", "35", "-o", "out.simidx"];
     let mut build = wait_for_writing(shell, folder.path(), folder.path(), &args);
-    let kill = Command::new("kill")
-        .args(["-HUP", &build.id().to_string()])
-        .status()
-        .unwrap();
-    assert!(kill.success());
+    for signal in ["-HUP", "-USR1"] {
+        let mut kill = Command::new("kill");
+        kill.args([signal, &build.id().to_string()]);
+        assert!(kill.status().unwrap().success());
+    }
     assert!(build.wait().unwrap().success());
     assert!(folder.path().join("out.simidx").exists());
 }

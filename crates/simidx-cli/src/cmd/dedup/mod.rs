@@ -12,11 +12,10 @@ mod summary;
 mod texts;
 mod update;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Arg;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use simidx::set::Manifest;
 use simidx::{Set, Width};
 use simidx_input::InputFile;
 use simidx_text::Pipeline;
@@ -35,7 +34,7 @@ use crate::support::similarity::{MemoryShares, SimilarityArgs};
 use known::Known;
 use measure::Measure;
 use outputs::Outputs;
-use update::Update;
+use update::{Folder, Update};
 
 /// The head of `simidx dedup --help` and of its man page.
 pub(crate) const HELP: &str = "\
@@ -182,16 +181,14 @@ pub(crate) fn run(args: &Args, mode: ProgressMode) -> Answer {
     }
     if args.against.is_empty() {
         args.exclude.refuse("name them with --against")?;
-        return dedup(args, None, (None, false), mode);
+        return dedup(args, None, None, mode);
     }
-    let mut is_repeated = false;
+    let outputs = [&args.output, &args.output_dir, &args.report];
     let folder = match (args.update, &args.against[..]) {
         (false, _) => None,
         (true, [folder]) => {
-            update::check_outside(folder, &[&args.output, &args.output_dir, &args.report])?;
-            let manifest = update::read_manifest(folder)?;
-            is_repeated = update::is_repeated(folder, &manifest, args.force)?;
-            Some((folder.as_path(), manifest))
+            update::check_outside(folder, &outputs)?;
+            Some(Folder::open(folder, &outputs, args.force)?)
         }
         (true, _) => {
             return Err(Failure::new(
@@ -199,16 +196,15 @@ pub(crate) fn run(args: &Args, mode: ProgressMode) -> Answer {
             ));
         }
     };
-    if let Some((_, manifest)) = &folder
-        && manifest.segments.is_empty()
-    {
-        return dedup(args, None, (folder, is_repeated), mode);
+    let is_empty = |folder: &Folder<'_>| folder.manifest.segments.is_empty();
+    if folder.as_ref().is_some_and(is_empty) {
+        return dedup(args, None, folder, mode);
     }
     refuse_inputs(&args.against)?;
     let set = args
         .exclude
         .apply(together(args.open.open_each(&args.against)?)?)?;
-    dedup(args, Some(&set), (folder, is_repeated), mode)
+    dedup(args, Some(&set), folder, mode)
 }
 
 /// Refuses inputs that stand after `--against`, where they would be opened as indexes.
@@ -225,16 +221,12 @@ fn refuse_inputs(against: &[PathBuf]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Deduplicates; a folder of `--update` comes with whether this run repeats one that did not end.
-fn dedup(
-    args: &Args,
-    set: Option<&Set>,
-    (folder, is_repeated): (Option<(&Path, Manifest)>, bool),
-    mode: ProgressMode,
-) -> Answer {
+fn dedup(args: &Args, set: Option<&Set>, folder: Option<Folder<'_>>, mode: ProgressMode) -> Answer {
     let width = set.map_or(args.input.width, Set::width);
     distance_within(args.max_distance, width)?;
     let paths = args.input.paths()?;
+    let is_repeat = |folder: &Folder<'_>| !folder.unfinished.is_empty();
+    let is_repeated = folder.as_ref().is_some_and(is_repeat);
     let texts = outputs::earlier_texts(args, &paths, (set.is_some(), is_repeated))?;
     let outputs = Outputs::new(args, &paths, &texts)?;
     let originals = args.originals(&paths, width)?;

@@ -171,7 +171,7 @@ impl Outputs {
         &self,
         job: &Job<'_>,
         judged: &Judged<'_>,
-        update: Option<&mut Update>,
+        update: Option<&mut Update<'_>>,
         summary: &mut Summary,
     ) -> Result<(), Failure> {
         let (args, originals) = (job.args, job.originals);

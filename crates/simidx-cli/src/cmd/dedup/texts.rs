@@ -28,7 +28,7 @@ use crate::support::similarity::{Rank, candidates, features_of, signed};
 pub(super) fn judge<'a>(
     job: &Job<'a>,
     similarity: Similarity,
-    mut update: Option<&mut Update>,
+    mut update: Option<&mut Update<'_>>,
 ) -> Result<(Judged<'a>, Summary), Failure> {
     let mut options = SimilarOptions::default();
     options.similarity = similarity;

@@ -29,9 +29,8 @@ const LOCK_NAME: &str = "update.lock";
 const MEMORY_SHARE: u64 = 32;
 
 /// A folder that is to remember documents, and the data of each document of this run.
-pub(super) struct Update {
-    folder: PathBuf,
-    manifest: Manifest,
+pub(super) struct Update<'a> {
+    folder: Folder<'a>,
     parameters: SketchParameters,
     /// Writes the file of this run. It is there from the start, so that a memory limit below its need is refused then.
     builder: Option<IndexBuilder>,
@@ -50,10 +49,8 @@ pub(super) struct Update {
     texts_len: usize,
     /// Bytes that the texts may take.
     room: usize,
-    /// The lock of the folder, and the name of the file that is written there.
-    written: Option<(fs::File, String)>,
-    /// Files of earlier runs that did not end, to be removed.
-    unfinished: Vec<PathBuf>,
+    /// The lock of the folder, and the name of the file that is written there, if a document is kept.
+    written: Option<(fs::File, Option<String>)>,
 }
 
 /// Bytes of a text that waits, next to its own: the string, what the allocator adds, its fingerprint, and the room that a
@@ -90,6 +87,64 @@ pub(super) fn read_manifest(folder: &Path) -> Result<Manifest, Failure> {
     }
 }
 
+/// The folder of `--update` as a run finds it.
+pub(super) struct Folder<'a> {
+    path: &'a Path,
+    pub(super) manifest: Manifest,
+    /// The paths of the outputs of this run.
+    outputs: String,
+    /// The files of an earlier run that did not finish, which this one repeats.
+    pub(super) unfinished: Vec<PathBuf>,
+}
+
+impl<'a> Folder<'a> {
+    /// Reads the folder for a run with these outputs, which `force` lets it replace.
+    ///
+    /// # Errors
+    /// The errors of `read_manifest`, and an earlier run that did not finish, unless this run repeats it.
+    pub(super) fn open(
+        path: &'a Path,
+        outputs: &[&Option<PathBuf>],
+        force: bool,
+    ) -> Result<Self, Failure> {
+        // While another run changes the folder, this one waits.
+        let (mut lock, mut of_earlier) = (None, String::new());
+        let place = path.join(LOCK_NAME);
+        if place.exists() {
+            let mut file = fs::File::open(&place).map_err(Failure::at(&place))?;
+            file.lock_shared()?;
+            file.read_to_string(&mut of_earlier)
+                .map_err(Failure::at(&place))?;
+            lock = Some(file);
+        }
+        let manifest = read_manifest(path)?;
+        let unfinished = match lock {
+            Some(_) => unfinished(path, &manifest).map_err(Failure::at(path))?,
+            None => Vec::new(),
+        };
+        let mut names = Vec::new();
+        for output in outputs.iter().copied().flatten() {
+            let name = std::path::absolute(output).map_err(Failure::at(output))?;
+            names.push(name.display().to_string());
+        }
+        let outputs = names.join(", ");
+        if let Some(file) = unfinished.first()
+            && !(force && outputs == of_earlier)
+        {
+            let message = format!(
+                "was left by a run that did not finish, so its documents are not remembered; repeat that run with --force, into {of_earlier}"
+            );
+            return Err(Failure::new(message).about(file.display()));
+        }
+        Ok(Folder {
+            path,
+            manifest,
+            outputs,
+            unfinished,
+        })
+    }
+}
+
 /// Returns the files of runs that ended before they had changed the manifest of the folder. Their outputs may be there,
 /// and the folder does not know these documents.
 fn unfinished(folder: &Path, manifest: &Manifest) -> io::Result<Vec<PathBuf>> {
@@ -103,33 +158,8 @@ fn unfinished(folder: &Path, manifest: &Manifest) -> io::Result<Vec<PathBuf>> {
             found.push(path);
         }
     }
+    found.sort();
     Ok(found)
-}
-
-/// Returns whether this run repeats one that ended before it had changed the manifest of the folder.
-///
-/// # Errors
-/// There is such a run, and the outputs of this one would not replace its outputs.
-pub(super) fn is_repeated(
-    folder: &Path,
-    manifest: &Manifest,
-    force: bool,
-) -> Result<bool, Failure> {
-    if !folder.exists() {
-        return Ok(false);
-    }
-    let unfinished = unfinished(folder, manifest).map_err(Failure::at(folder))?;
-    let Some(file) = unfinished.first() else {
-        return Ok(false);
-    };
-    let lock = fs::File::open(folder.join(LOCK_NAME));
-    let is_of_another =
-        lock.is_ok_and(|lock| matches!(lock.try_lock_shared(), Err(fs::TryLockError::WouldBlock)));
-    if is_of_another || force {
-        return Ok(!is_of_another);
-    }
-    let message = "is of a run that did not end, whose documents are not remembered; repeat that run with --force";
-    Err(Failure::new(message).about(file.display()))
 }
 
 /// Checks that no output is the folder of `--update` or in it, where the next run would refuse it, or holds it.
@@ -161,17 +191,17 @@ pub(super) fn check_outside(folder: &Path, outputs: &[&Option<PathBuf>]) -> Resu
     Ok(())
 }
 
-impl Update {
+impl<'a> Update<'a> {
     /// Checks that the folder can remember what is compared.
     ///
     /// # Errors
     /// Documents without ids, another pipeline, or features that sketches cannot be of.
     pub(super) fn new(
-        (folder, manifest): (&Path, Manifest),
+        folder: Folder<'a>,
         job: &Job<'_>,
         similarity: Similarity,
     ) -> Result<Self, Failure> {
-        let refuse = |message: String| Err(Failure::new(message).about(folder.display()));
+        let refuse = |message: String| Err(Failure::new(message).about(folder.path.display()));
         let (parameters, kind) = match job.set {
             None => (parameters(similarity, &job.pipeline)?, IdKind::String),
             Some(set) => {
@@ -198,8 +228,7 @@ impl Update {
         options.pipeline = Some(job.pipeline.describe());
         Ok(Update {
             builder: Some(IndexBuilder::new(job.width, options)?),
-            folder: folder.to_owned(),
-            manifest,
+            folder,
             sketcher: match are_keys(&parameters) {
                 true => None,
                 false => Some(Sketcher::like(&parameters)?),
@@ -213,7 +242,6 @@ impl Update {
             texts_len: 0,
             room,
             written: None,
-            unfinished: Vec::new(),
         })
     }
 
@@ -316,49 +344,81 @@ impl Update {
             let id = id.as_ref().map(IdBuf::as_id);
             builder.push_with_sketch(fingerprint, id, &sketch)?;
         }
-        if builder.record_count() == 0 {
+        let is_empty = builder.record_count() == 0;
+        if is_empty && self.folder.unfinished.is_empty() {
             return Ok(());
         }
-        fs::create_dir_all(&self.folder).map_err(Failure::at(&self.folder))?;
+        let path = self.folder.path;
+        fs::create_dir_all(path).map_err(Failure::at(path))?;
         // Held until the manifest is published, so that two runs do not overwrite each other.
-        let lock = self.folder.join(LOCK_NAME);
-        let lock = fs::File::create(&lock).map_err(Failure::at(&lock))?;
-        lock.lock()?;
-        if !Manifest::is_at(&self.folder)? && self.manifest.segments.is_empty() {
+        let lock = self.lock()?;
+        if !Manifest::is_at(path)? && self.folder.manifest.segments.is_empty() {
             // A run that ends between here and the next manifest leaves an empty set, to which the next run adds.
-            Manifest::default().publish(&self.folder)?;
+            Manifest::default().publish(path)?;
         }
-        if read_manifest(&self.folder)?.segments != self.manifest.segments {
+        let segments = read_manifest(path)?.segments;
+        if segments != self.folder.manifest.segments
+            || unfinished(path, &self.folder.manifest)? != self.folder.unfinished
+        {
             let message = "has changed since this run began; run it again";
-            return Err(Failure::new(message).about(self.folder.display()));
+            return Err(Failure::new(message).about(path.display()));
         }
-        self.unfinished = unfinished(&self.folder, &self.manifest)?;
-        let numbers = self.manifest.segments.len() + 1..;
+        // A later run that finds the file of this one, and not in the manifest, then knows which run is to be repeated.
+        lock.set_len(0)?;
+        (&lock).write_all(self.folder.outputs.as_bytes())?;
+        lock.sync_all()?;
+        if is_empty {
+            self.written = Some((lock, None));
+            return Ok(());
+        }
+        let numbers = self.folder.manifest.segments.len() + 1..;
         let mut names = numbers.map(|number| format!("{number:06}.simidx"));
-        let is_free = |name: &String| !self.folder.join(name).exists();
+        let is_free = |name: &String| !path.join(name).exists();
         let name = names.find(is_free).unwrap_or_default();
         let output = Output::File {
-            path: self.folder.join(&name),
+            path: path.join(&name),
             force: false,
         };
         together.write(&output, |out| Ok(builder.finish(out).map(drop)?))?;
-        self.written = Some((lock, name));
+        self.written = Some((lock, Some(name)));
         Ok(())
     }
 
-    /// Adds the file that was written to the set, and removes those of runs that did not end.
+    /// Locks the folder.
     ///
     /// # Errors
-    /// A manifest that cannot be written, and a file that cannot be removed.
-    pub(super) fn publish(mut self) -> Result<(), Failure> {
+    /// A file that cannot be opened or locked.
+    fn lock(&self) -> Result<fs::File, Failure> {
+        let place = self.folder.path.join(LOCK_NAME);
+        let mut options = fs::OpenOptions::new();
+        options.create(true).write(true).truncate(false);
+        let lock = options.open(&place).map_err(Failure::at(&place))?;
+        lock.lock()?;
+        Ok(lock)
+    }
+
+    /// Removes the files of a run that did not finish, and adds the file that was written to the set.
+    ///
+    /// # Errors
+    /// A file that cannot be removed, and a manifest that cannot be written.
+    pub(super) fn publish(self) -> Result<(), Failure> {
         let Some((_lock, name)) = self.written else {
             return Ok(());
         };
-        self.manifest.add_file(&self.folder, &name)?;
-        self.manifest.generation += 1;
-        self.manifest.publish(&self.folder)?;
-        for file in self.unfinished {
+        let Folder {
+            path,
+            mut manifest,
+            unfinished,
+            ..
+        } = self.folder;
+        // Before the manifest: until it has the new file, that one marks this run as unfinished.
+        for file in unfinished {
             fs::remove_file(&file).map_err(Failure::at(&file))?;
+        }
+        if let Some(name) = name {
+            manifest.add_file(path, &name)?;
+            manifest.generation += 1;
+            manifest.publish(path)?;
         }
         Ok(())
     }

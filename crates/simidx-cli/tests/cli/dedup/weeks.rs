@@ -286,17 +286,21 @@ fn a_run_that_ended_before_the_folder_changed_is_repeated_first() {
     let manifest = sandbox.read("seen/manifest.simidx-set");
     run_week(&sandbox, 1, &["--update"]);
     sandbox.write("seen/manifest.simidx-set", manifest);
-    let run = |week: usize| {
+    let run = |week: usize, force: &[&str]| {
         let names = [format!("week{week}.jsonl"), format!("kept/{week}.jsonl")];
         let options = "--update --against seen --texts kept/* -o".split(' ');
         let arguments = ["dedup", &names[0]].into_iter().chain(options);
-        let arguments: Vec<&str> = arguments.chain([names[1].as_str()]).collect();
+        let arguments = arguments.chain([names[1].as_str()]);
+        let arguments: Vec<&str> = arguments.chain(force.iter().copied()).collect();
         sandbox.run(&arguments)
     };
+    let refusal = "000002.simidx: was left by a run that did not finish";
     for week in [1, 2] {
-        assert_refused(run(week), "000002.simidx: is of a run that did not end");
+        assert_refused(run(week, &[]), refusal);
     }
-    run_week(&sandbox, 1, &["--update", "--force"]);
+    // It is not the run that is to be repeated.
+    assert_refused(run(2, &["--force"]), "kept/1.jsonl");
+    done(run(1, &["--force"]));
     assert!(!sandbox.path("seen/000002.simidx").exists());
     for week in 2..WEEKS {
         run_week(&sandbox, week, &["--update"]);
@@ -317,6 +321,20 @@ fn a_week_without_anything_new_leaves_the_folder_as_it_is() {
     run_week(&sandbox, 1, &["--update"]);
     assert_eq!(sandbox.read("kept/1.jsonl"), b"");
     assert_eq!(sandbox.read("seen/manifest.simidx-set"), before);
+}
+
+/// The documents of the run that is repeated were corrected, and nothing of them is new.
+#[test]
+fn a_repeated_run_may_keep_nothing() {
+    let sandbox = with_weeks();
+    run_week(&sandbox, 0, &["--update"]);
+    let manifest = sandbox.read("seen/manifest.simidx-set");
+    run_week(&sandbox, 1, &["--update"]);
+    sandbox.write("seen/manifest.simidx-set", manifest);
+    sandbox.write("week1.jsonl", sandbox.read("week0.jsonl"));
+    run_week(&sandbox, 1, &["--update", "--force"]);
+    assert_eq!(sandbox.read("kept/1.jsonl"), b"");
+    run_week(&sandbox, 2, &["--update"]);
 }
 
 /// Runs two weeks of such lines with these options, and returns what is kept of the second.
