@@ -70,7 +70,7 @@ pub(crate) struct Args {
     /// Number of fingerprints to sample for the chart of nearest neighbours
     #[arg(long, value_name = "COUNT", default_value_t = 1000, value_parser = count(0..=100_000u32))]
     sample: u32,
-    /// Stop counting distances after N pairs, and say so on the page
+    /// Stop with the count of distances at N pairs, and say so on the page
     #[arg(long, value_name = "N", default_value_t = 50_000_000, value_parser = count(0..=u64::MAX))]
     max_pairs: u64,
     /// Seed for all samples
