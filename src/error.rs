@@ -96,7 +96,8 @@ impl fmt::Display for Error {
                 given,
             } => {
                 let mut sizes = [needed, given].map(|bytes| ByteSize(*bytes).to_string());
-                if sizes[0] == sizes[1] || needed.abs_diff(*given) < given / 20 {
+                let is_rounded = sizes.iter().any(|size| size.contains('.'));
+                if is_rounded && needed.abs_diff(*given) < given / 10 {
                     sizes = [needed, given].map(|bytes| format!("{bytes} bytes"));
                 }
                 let [needed, given] = sizes;
