@@ -91,8 +91,8 @@ def dedup_texts(
     ``words="pipeline"`` compares the features of the pipeline instead. The default is 3, or with another ``pipeline``
     than "web" its features. Of similar texts the first is kept, or with ``keep="longest"`` the longest in bytes of
     UTF-8. With ``against`` the answer is that of one call on those texts and then these: a text of ``against`` that is
-    similar to an earlier one there drops no other. At most 1 in 2,000 of the pairs at the similarity itself is missed, if
-    that is 0.3 or more.
+    similar to an earlier one there drops no other. At most 1 in 2,000 of the pairs at the similarity itself is missed,
+    if that is 0.3 or more.
     """
     return _simidx.dedup_texts(locals())
 
