@@ -548,28 +548,15 @@ impl<F: Fingerprint> Work for Decode<'_, F> {
 
     #[inline(always)]
     fn run<C: Cpu>(self, _: C) {
+        let (row, mut bit, low_bits) = self.row;
+        let (place, above) = (self.place, shifted(F::MAX, low_bits));
         self.out.reserve(LINE_ADDRESSES);
-        each_value(self.line, self.place, self.row, |value| {
-            self.out.push(Permuted(value));
+        self.line.for_each_address(place.bits_below, |address| {
+            let low: F = read_value(row, bit, low_bits);
+            bit += low_bits as usize;
+            self.out.push(Permuted(place.at(address) & above | low));
         });
     }
-}
-
-/// Passes the values of a line to `take`, in order: from the row, the bit at which the low bits of the first value begin,
-/// and how many a value has.
-#[inline(always)]
-fn each_value<F: Fingerprint>(
-    line: Line<'_>,
-    place: &LinePlace<F>,
-    (row, mut bit, low_bits): (&[u8], usize, u32),
-    mut take: impl FnMut(F),
-) {
-    let above = shifted(F::MAX, low_bits);
-    line.for_each_address(place.bits_below, |address| {
-        let low: F = read_value(row, bit, low_bits);
-        bit += low_bits as usize;
-        take(place.at(address) & above | low);
-    });
 }
 
 /// The numbers in the line of the values of an address.

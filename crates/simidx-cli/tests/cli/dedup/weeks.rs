@@ -32,7 +32,7 @@ fn with_weeks() -> Sandbox {
 }
 
 /// Runs a week; its documents that are kept go to the folder `kept`.
-fn run_week(sandbox: &Sandbox, week: usize, options: &[&str]) {
+fn week(sandbox: &Sandbox, week: usize, options: &[&str]) -> Ran {
     let (input, output) = (format!("week{week}.jsonl"), format!("kept/{week}.jsonl"));
     let run = [
         "dedup",
@@ -44,7 +44,12 @@ fn run_week(sandbox: &Sandbox, week: usize, options: &[&str]) {
         "-o",
         &output,
     ];
-    done(sandbox.run(&[&run, options].concat()));
+    sandbox.run(&[&run, options].concat())
+}
+
+/// Runs a week without errors.
+fn run_week(sandbox: &Sandbox, number: usize, options: &[&str]) {
+    done(week(sandbox, number, options));
 }
 
 fn all_kept(sandbox: &Sandbox) -> Vec<u8> {
@@ -277,30 +282,28 @@ fn a_run_that_cannot_change_the_folder_can_be_repeated() {
     run_week(&sandbox, 1, &["--update"]);
 }
 
-/// A run that ends after its outputs have appeared and before the folder has changed, as by a full disk.
-#[test]
-fn a_run_that_ended_before_the_folder_changed_is_repeated_first() {
+/// Weeks of which the second ended after its outputs had appeared and before the folder changed, as by a full disk.
+fn with_unfinished_week() -> Sandbox {
     let sandbox = with_weeks();
-    done(sandbox.run(&["dedup", "all.jsonl", "-o", "once.jsonl"]));
     run_week(&sandbox, 0, &["--update"]);
     let manifest = sandbox.read("seen/manifest.simidx-set");
     run_week(&sandbox, 1, &["--update"]);
     sandbox.write("seen/manifest.simidx-set", manifest);
-    let run = |week: usize, force: &[&str]| {
-        let names = [format!("week{week}.jsonl"), format!("kept/{week}.jsonl")];
-        let options = "--update --against seen --texts kept/* -o".split(' ');
-        let arguments = ["dedup", &names[0]].into_iter().chain(options);
-        let arguments = arguments.chain([names[1].as_str()]);
-        let arguments: Vec<&str> = arguments.chain(force.iter().copied()).collect();
-        sandbox.run(&arguments)
-    };
+    sandbox
+}
+
+#[test]
+fn a_run_that_ended_before_the_folder_changed_is_repeated_first() {
+    let sandbox = with_unfinished_week();
+    done(sandbox.run(&["dedup", "all.jsonl", "-o", "once.jsonl"]));
     let refusal = "000002.simidx: was left by a run that did not finish";
-    for week in [1, 2] {
-        assert_refused(run(week, &[]), refusal);
+    for number in [1, 2] {
+        assert_refused(week(&sandbox, number, &["--update"]), refusal);
     }
     // It is not the run that is to be repeated.
-    assert_refused(run(2, &["--force"]), "kept/1.jsonl");
-    done(run(1, &["--force"]));
+    let other = week(&sandbox, 2, &["--update", "--force"]);
+    assert_refused(other, "kept/1.jsonl");
+    run_week(&sandbox, 1, &["--update", "--force"]);
     assert!(!sandbox.path("seen/000002.simidx").exists());
     for week in 2..WEEKS {
         run_week(&sandbox, week, &["--update"]);
@@ -326,11 +329,7 @@ fn a_week_without_anything_new_leaves_the_folder_as_it_is() {
 /// The documents of the run that is repeated were corrected, and nothing of them is new.
 #[test]
 fn a_repeated_run_may_keep_nothing() {
-    let sandbox = with_weeks();
-    run_week(&sandbox, 0, &["--update"]);
-    let manifest = sandbox.read("seen/manifest.simidx-set");
-    run_week(&sandbox, 1, &["--update"]);
-    sandbox.write("seen/manifest.simidx-set", manifest);
+    let sandbox = with_unfinished_week();
     sandbox.write("week1.jsonl", sandbox.read("week0.jsonl"));
     run_week(&sandbox, 1, &["--update", "--force"]);
     assert_eq!(sandbox.read("kept/1.jsonl"), b"");
