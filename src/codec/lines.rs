@@ -199,8 +199,11 @@ impl<'a> Line<'a> {
     fn addresses_before(&self, address: u8) -> u32 {
         let at = usize::from(address >> 6);
         let below = self.word(4 + at) & !(u64::MAX << (address & 63));
-        let before = (0..3).map(|i| if i < at { self.word(4 + i) } else { 0 });
-        below.count_ones() + before.map(u64::count_ones).sum::<u32>()
+        let mut count = below.count_ones();
+        for i in 0..3 {
+            count += self.word(4 + i).count_ones() * u32::from(i < at);
+        }
+        count
     }
 
     /// Returns the number of values up to the last one of the first `runs` addresses with values.

@@ -8,7 +8,7 @@ use super::probe::{Findings, Found, Target};
 use super::query::Match;
 use crate::codec::bits::read_value;
 use crate::codec::lines::{
-    LINE_ADDRESSES, LINE_BITS, LINE_LEN, Line, LineFault, shifted, shifted_down,
+    LINE_ADDRESSES, LINE_BITS, LINE_LEN, Line, LineFault, MAX_ADDRESS_BITS, shifted, shifted_down,
 };
 use crate::cpu::{CACHE_LINE, Cpu, Work, dispatch, prefetch};
 use crate::design::{Permuted, TableProbes};
@@ -37,8 +37,10 @@ pub(super) struct Ask<'a, F> {
     row: &'a [u8],
     /// The query in the bit order of the table.
     pub(super) query: F,
-    /// Number of leading bits in which wanted values differ from the query in at most a few.
+    /// Number of leading bits in which wanted values differ from the query in at most `flips`.
     pub(super) prefix_bits: u32,
+    /// The number of prefix bits in which wanted values may differ from the query.
+    flips: u32,
     /// The number of the query among those processed together.
     pub(super) owner: u32,
 }
@@ -76,12 +78,11 @@ struct WideHead<F> {
     flips: u32,
 }
 
-/// An address that has values.
-#[derive(Debug, Clone, Copy)]
+/// An address that has values or is in a crowded line: the number of its line, and 8 bits.
+#[derive(Debug, Clone, Copy, Default)]
 struct Spot {
-    line: u64,
+    address: u64,
     ask: u32,
-    address: u8,
 }
 
 /// The values of an address.
@@ -124,10 +125,10 @@ impl<F> Span<F> {
 #[derive(Debug)]
 pub(super) struct LineLists<'a, F> {
     asks: Vec<Ask<'a, F>>,
-    /// The first line of each of `asks`.
+    /// The first address of each of `asks`.
     starts: Vec<u32>,
-    /// Lines of parts of which only the query's own address is wanted.
-    lines: Vec<u64>,
+    /// Addresses that are wanted, each as the number of its line and 8 bits.
+    addresses: Vec<u64>,
     wide: Vec<WideHead<F>>,
     spots: Vec<Spot>,
     runs: Vec<Run<F>>,
@@ -149,7 +150,7 @@ impl<F> Default for LineLists<'_, F> {
         LineLists {
             asks: Vec::new(),
             starts: Vec::new(),
-            lines: Vec::new(),
+            addresses: Vec::new(),
             wide: Vec::new(),
             spots: Vec::new(),
             runs: Vec::new(),
@@ -163,10 +164,10 @@ impl<F> Default for LineLists<'_, F> {
 }
 
 impl<'a, F: Fingerprint> LineLists<'a, F> {
-    /// Adds a query; its lines follow.
+    /// Adds a query; its addresses and wide lines follow.
     #[inline(always)]
     fn start(&mut self, ask: Ask<'a, F>) {
-        let start = self.lines.len() as u32;
+        let start = self.addresses.len() as u32;
         self.asks.push(ask);
         self.starts.push(start);
     }
@@ -178,7 +179,7 @@ impl<F: Fingerprint> LineLists<'_, F> {
     #[inline(always)]
     fn prefetch_lines(&self) {
         for (number, ask) in self.asks.iter().enumerate() {
-            for &line in self.of_ask(number) {
+            for line in self.lines_of_ask(number) {
                 prefetch(ask.lines, line as usize);
             }
         }
@@ -206,14 +207,22 @@ impl<F: Fingerprint> LineLists<'_, F> {
 }
 
 impl<F> LineLists<'_, F> {
-    /// Returns the lines of a query.
+    /// Returns the addresses of a query.
     #[inline(always)]
     fn of_ask(&self, ask: usize) -> &[u64] {
         let end = self
             .starts
             .get(ask + 1)
-            .map_or(self.lines.len(), |&end| end as usize);
-        &self.lines[self.starts[ask] as usize..end]
+            .map_or(self.addresses.len(), |&end| end as usize);
+        &self.addresses[self.starts[ask] as usize..end]
+    }
+
+    /// Returns the lines of the addresses of a query, one for all adjacent addresses in it.
+    #[inline(always)]
+    fn lines_of_ask(&self, ask: usize) -> impl Iterator<Item = u64> + Clone {
+        let mut last = u64::MAX;
+        let lines = self.of_ask(ask).iter().map(|&address| address >> LINE_BITS);
+        lines.filter(move |&line| std::mem::replace(&mut last, line) != line)
     }
 
     /// Returns empty lists for any index, in the same memory.
@@ -223,7 +232,7 @@ impl<F> LineLists<'_, F> {
         LineLists {
             asks: super::probe::emptied(self.asks),
             starts: self.starts,
-            lines: self.lines,
+            addresses: self.addresses,
             wide: self.wide,
             spots: self.spots,
             runs: self.runs,
@@ -235,19 +244,30 @@ impl<F> LineLists<'_, F> {
     fn clear(&mut self) {
         self.asks.clear();
         self.starts.clear();
-        self.lines.clear();
+        self.addresses.clear();
         self.wide.clear();
         self.spots.clear();
         self.runs.clear();
         self.spans.clear();
     }
 
-    /// Returns the number of lines to search.
+    /// Returns the number of addresses and lines to search.
     #[inline(always)]
     fn len(&self) -> usize {
-        self.lines.len() + self.wide.len()
+        self.addresses.len() + self.wide.len()
     }
 }
+
+/// The numbers with at most one bit set.
+const AT_MOST_ONE_FLIP: [u64; 1 + MAX_ADDRESS_BITS as usize] = {
+    let mut flips = [0; 1 + MAX_ADDRESS_BITS as usize];
+    let mut bit = 0;
+    while bit < MAX_ADDRESS_BITS as usize {
+        flips[1 + bit] = 1 << bit;
+        bit += 1;
+    }
+    flips
+};
 
 /// A set of addresses of a line, one bit for each.
 type Addresses = [u64; 4];
@@ -333,16 +353,30 @@ impl<'a, F: Fingerprint> Target<'a, F> {
             row: table.row.payload(self.file),
             query,
             prefix_bits: probes.prefix_bits,
+            flips: probes.flips,
             owner,
         };
         findings.stats.probes += probes.probe_count();
+        let is_narrow = ask.free_bits(LINE_BITS, table.low_bits()) == 0;
+        let own = shifted_down(query, table.low_bits()).to_u128() as u64;
+        if is_narrow && probes.flips <= 1 {
+            if lists.len() >= together {
+                self.run_lines(lists, findings)?;
+                if stop_at_first && !findings.found.is_empty() {
+                    return Ok(());
+                }
+            }
+            lists.start(ask);
+            let flips = &AT_MOST_ONE_FLIP[..1 + (probes.flips * table.address_bits) as usize];
+            lists.addresses.extend(flips.iter().map(|flip| own ^ flip));
+            return Ok(());
+        }
         let line_bits = table.address_bits - LINE_BITS;
         // Bits of a line number that may be flipped, and those below them, which may have any value.
         let flipped_bits = probes.prefix_bits.min(line_bits);
         let any_bits = line_bits - flipped_bits;
         let bits_left = probes.prefix_bits - flipped_bits;
-        let is_narrow = ask.free_bits(LINE_BITS, table.low_bits()) == 0;
-        let line = shifted_down(query, table.low_bits() + LINE_BITS).to_u128() as u64;
+        let line = own >> LINE_BITS;
         lists.start(ask);
         for flips in 0..=probes.flips.min(flipped_bits) {
             let left = (probes.flips - flips).min(bits_left);
@@ -358,7 +392,8 @@ impl<'a, F: Fingerprint> Target<'a, F> {
                         lists.start(ask);
                     }
                     if left == 0 && is_narrow {
-                        lists.lines.push(line);
+                        let address = own % LINE_ADDRESSES as u64;
+                        lists.addresses.push(line << LINE_BITS | address);
                     } else {
                         lists.wide.push(WideHead {
                             place: table.place(line),
@@ -454,7 +489,7 @@ impl<'a, F: Fingerprint> Target<'a, F> {
     fn check_lines(&self, lists: &LineLists<'a, F>) -> Result<(), FormatError> {
         let narrow = (0..lists.asks.len()).flat_map(|ask| {
             let table = lists.asks[ask].table;
-            lists.of_ask(ask).iter().map(move |&line| (table, line))
+            lists.lines_of_ask(ask).map(move |line| (table, line))
         });
         let wide = lists.wide.iter();
         let wide = wide.map(|wide| (lists.asks[wide.ask as usize].table, wide.place.number));
@@ -475,29 +510,23 @@ impl<'a, F: Fingerprint> Target<'a, F> {
     /// before.
     #[inline(always)]
     fn collect(&self, lists: &mut LineLists<'a, F>) -> Result<bool, FormatError> {
-        let none = Spot {
-            line: 0,
-            ask: 0,
-            address: 0,
-        };
         let mut spots = std::mem::take(&mut lists.spots);
-        spots.resize(lists.lines.len(), none);
+        spots.resize(lists.addresses.len(), Spot::default());
         let (mut count, mut all_checked) = (0, true);
         for (number, ask) in lists.asks.iter().enumerate() {
             let table = ask.table;
-            let address = ask.address(table.low_bits());
-            for &line_number in lists.of_ask(number) {
+            for &address in lists.of_ask(number) {
+                let line_number = address >> LINE_BITS;
                 let Some(line) = ask.lines.get(line_number as usize).map(Line::new) else {
                     return Err(table.fault(LineFault::Finer, line_number));
                 };
                 all_checked &= table.lines.is_checked(line_number as usize / PAGE_LINES);
                 spots[count] = Spot {
-                    line: line_number,
-                    ask: number as u32,
                     address,
+                    ask: number as u32,
                 };
                 // It cannot be predicted which addresses have values.
-                count += usize::from(line.has(address) | line.is_crowded());
+                count += usize::from(line.has(address as u8) | line.is_crowded());
             }
         }
         spots.truncate(count);
@@ -519,19 +548,24 @@ impl<'a, F: Fingerprint> Target<'a, F> {
         for spot in &lists.spots {
             let ask = &lists.asks[spot.ask as usize];
             let table = ask.table;
-            let Some(line) = ask.lines.get(spot.line as usize).map(Line::new) else {
-                return Err(table.fault(LineFault::Finer, spot.line));
+            let (number, address) = (spot.address >> LINE_BITS, spot.address as u8);
+            let Some(line) = ask.lines.get(number as usize).map(Line::new) else {
+                return Err(table.fault(LineFault::Finer, number));
             };
-            let place = table.place(spot.line);
+            let place = table.place(number);
             if line.is_crowded() {
-                lists.wide.push(WideHead {
-                    place,
-                    ask: spot.ask,
-                    flips: 0,
-                });
+                // The other addresses of the line are among those near the query's own.
+                if address == ask.address(table.low_bits()) {
+                    let is_own = number as usize == table.part_of(ask.query);
+                    lists.wide.push(WideHead {
+                        place,
+                        ask: spot.ask,
+                        flips: if is_own { ask.flips } else { 0 },
+                    });
+                }
                 continue;
             }
-            let run = self.run_of(cpu, table, line, &place, (spot.ask, spot.address))?;
+            let run = self.run_of(cpu, table, line, &place, (spot.ask, address))?;
             lists.runs.push(run);
         }
         Ok(())
