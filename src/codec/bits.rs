@@ -86,20 +86,28 @@ impl BitWriter {
             values.for_each(|value| self.write_value(value, bits));
             return;
         }
-        self.reserve(values.len() * bits as usize);
-        let (mut full, mut open, mut open_bits) = (self.full, self.open, self.open_bits);
-        let bytes = self.bytes.as_mut_slice();
+        self.bytes.truncate(self.full);
+        self.bytes
+            .reserve(values.len() * bits as usize / 8 + 2 * WORD_LEN);
+        let (mut open, mut open_bits) = (self.open, self.open_bits);
         for value in values {
             let value = value.to_u128() as u64;
             debug_assert!((value >> bits) == 0);
-            let word = open | value << (64 - open_bits - bits);
-            bytes[full..full + WORD_LEN].copy_from_slice(&word.to_be_bytes());
             let filled = open_bits + bits;
-            full += (filled / 8) as usize;
-            open_bits = filled % 8;
-            open = (word << (filled / 8 * 4)) << (filled / 8 * 4);
+            if filled < 64 {
+                open |= value << (64 - filled);
+                open_bits = filled;
+            } else {
+                open_bits = filled - 64;
+                let word = open | value >> open_bits;
+                self.bytes.extend_from_slice(&word.to_be_bytes());
+                open = (value << 1) << (63 - open_bits);
+            }
         }
-        (self.full, self.open, self.open_bits) = (full, open, open_bits);
+        self.full = self.bytes.len() + (open_bits / 8) as usize;
+        self.bytes.extend_from_slice(&open.to_be_bytes());
+        self.open = open << (open_bits / 8 * 8);
+        self.open_bits = open_bits % 8;
     }
 
     /// Writes `len` bits. Those at the positions `ones`, counted from here, are 1, the others 0.

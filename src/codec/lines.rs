@@ -76,9 +76,10 @@ pub(crate) fn table_len(width: u32, count: u64, finer_lines: u64) -> f64 {
 pub(crate) fn finer_lines<F: Fingerprint>(values: &[F], address_bits: u32) -> u64 {
     let low_bits = F::WIDTH - address_bits;
     let mut part = LinePart::default();
-    for values in values.chunk_by(|&a, &b| line_of(a, low_bits) == line_of(b, low_bits)) {
+    for mut values in values.chunk_by(|&a, &b| line_of(a, low_bits) == line_of(b, low_bits)) {
         if values.len() > capacity(low_bits) {
-            part.line(values, low_bits);
+            let number = line_of(values[0], low_bits);
+            part.line(&mut values, number, low_bits);
         }
     }
     part.finer.len() as u64
@@ -450,60 +451,68 @@ impl LinePart {
     /// Creates the lines `lines` with all their values.
     fn of<F: Fingerprint>(values: &[F], lines: Range<u128>, bits_below: u32) -> Self {
         let mut part = LinePart::default();
-        for_each_line(values, lines, bits_below, &mut |values| {
-            let line = part.line(values, bits_below);
+        let mut rest = values;
+        for number in lines {
+            let line = part.line(&mut rest, number, bits_below);
             part.lines.push(line);
-        });
+        }
         part
     }
 
-    fn line<F: Fingerprint>(&mut self, values: &[F], bits_below: u32) -> NewLine {
-        if values.len() <= capacity(bits_below) {
-            return self.plain_line(values, bits_below);
-        }
+    /// Creates a line, and the finer lines below it, from its values, which are the first of `values`. Removes them.
+    fn line<F: Fingerprint>(
+        &mut self,
+        values: &mut &[F],
+        number: u128,
+        bits_below: u32,
+    ) -> NewLine {
+        let bits_behind = bits_below + LINE_BITS;
+        let last = shifted(F::from_u128(number), bits_behind) | !shifted(F::MAX, bits_behind);
         let rank = self.value_count;
-        let extra_bits = extra_bits(values, bits_below);
-        let below = bits_below - extra_bits;
-        let above = line_of(values[0], bits_below) << extra_bits;
-        let mut finer = Vec::with_capacity(1 << extra_bits);
-        for_each_line(
-            values,
-            above..above + (1 << extra_bits),
-            below,
-            &mut |values| {
-                finer.push(self.line(values, below));
-            },
-        );
+        if let Some((line, count)) = plain_line(values, last, bits_below) {
+            *values = &values[count..];
+            self.value_count += count as u64;
+            return NewLine { rank, ..line };
+        }
+        let of_line = &values[..values.partition_point(|&value| value <= last)];
+        let extra_bits = extra_bits(of_line, bits_below);
+        let first = number << extra_bits;
+        let finer: Vec<NewLine> = (first..first + (1 << extra_bits))
+            .map(|number| self.line(values, number, bits_below - extra_bits))
+            .collect();
         let first = self.finer.len() as u64;
-        self.finer.append(&mut finer);
+        self.finer.extend(finer);
         crowded_line(rank, first, extra_bits)
     }
+}
 
-    fn plain_line<F: Fingerprint>(&mut self, values: &[F], bits_below: u32) -> NewLine {
-        let mut line = NewLine {
-            rank: self.value_count,
-            ..NewLine::default()
-        };
-        let address =
-            |value: F| shifted_down(value, bits_below).to_u128() as usize % LINE_ADDRESSES;
-        let (mut there, mut last) = (Ascending::default(), Ascending::default());
-        let mut mark = BITS_BEFORE_LAST as usize;
-        let mut next = values.first().map_or(0, |&value| address(value));
-        for i in 0..values.len() {
-            let now = next;
-            there.set(now, 1);
-            next = values
-                .get(i + 1)
-                .map_or(LINE_ADDRESSES, |&value| address(value));
-            if bits_below > 0 {
-                last.set(mark, u64::from(next != now));
-                mark += 1;
-            }
+/// Returns a line of the first values, up to `last`, and their number; `None` if they are too many for a line.
+fn plain_line<F: Fingerprint>(values: &[F], last: F, bits_below: u32) -> Option<(NewLine, usize)> {
+    let address = |value: F| shifted_down(value, bits_below).to_u128() as usize % LINE_ADDRESSES;
+    let (mut there, mut marks) = (Ascending::default(), Ascending::default());
+    let mut before = values.first().map_or(0, |&value| address(value));
+    let (mark, mut count) = (BITS_BEFORE_LAST as usize - 1, 0);
+    for &value in values.iter().take_while(|&&value| value <= last) {
+        if count == capacity(bits_below) {
+            return None;
         }
-        (line.there, line.last) = (there.words(), last.words());
-        self.value_count += values.len() as u64;
-        line
+        let now = address(value);
+        there.set(now, 1);
+        if bits_below > 0 {
+            // The mark of the value before. There is none before the first, whose address is `before` itself.
+            marks.set(mark + count, u64::from(now != before));
+        }
+        (before, count) = (now, count + 1);
     }
+    if bits_below > 0 && count > 0 {
+        marks.set(mark + count, 1);
+    }
+    let line = NewLine {
+        there: there.words(),
+        last: marks.words(),
+        ..NewLine::default()
+    };
+    Some((line, count))
 }
 
 fn crowded_line(rank: u64, first: u64, extra_bits: u32) -> NewLine {
@@ -530,23 +539,6 @@ fn extra_bits<F: Fingerprint>(values: &[F], bits_below: u32) -> u32 {
         (1 << extra) + crowded.map(|values| values.len() / 96 + 1).sum::<usize>()
     };
     (1..=most).min_by_key(|&extra| lines(extra)).unwrap_or(most)
-}
-
-/// Calls `take` with the values of each of the lines, including empty ones.
-fn for_each_line<F: Fingerprint>(
-    mut values: &[F],
-    lines: Range<u128>,
-    bits_below: u32,
-    take: &mut dyn FnMut(&[F]),
-) {
-    let bits_behind = bits_below + LINE_BITS;
-    for line in lines {
-        let last = shifted(F::from_u128(line), bits_behind) | !shifted(F::MAX, bits_behind);
-        let count = values.iter().take_while(|&&value| value <= last).count();
-        let (now, later) = values.split_at(count);
-        take(now);
-        values = later;
-    }
 }
 
 /// Returns the number of a value's line among all whose addresses leave `bits_below` bits.
