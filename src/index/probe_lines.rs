@@ -17,15 +17,18 @@ use crate::fingerprint::Fingerprint;
 use crate::format::PAGE_LEN;
 use crate::memory::will_need;
 
-/// The least number of lines that are searched together.
-pub(super) const LINES_TOGETHER: usize = 512;
+/// The least number of addresses and lines that are searched together.
+const LINES_TOGETHER: usize = 512;
+
+/// That number for the first search if one match is enough, which is often among the first. It doubles each time.
+const FIRST_LINES_TOGETHER: usize = 4;
 
 /// With at least this many free bits of an address, the values of a prefix are compared as one span. Two addresses are
 /// faster one by one.
 const LEAST_SPAN_BITS: u32 = 2;
 
 /// With at least this many low bits for each bit that may differ, low bits alone tell nearly all values from the query.
-const LEAST_BITS_FOR_A_DIFFERENCE: u32 = 4;
+const LEAST_BITS_FOR_A_DIFFERENCE: u32 = 3;
 
 /// A query for one table.
 #[derive(Debug, Clone, Copy)]
@@ -329,9 +332,8 @@ fn next_pattern(pattern: u64) -> u64 {
 }
 
 impl<'a, F: Fingerprint> Target<'a, F> {
-    /// Adds the lines that the probes of a table lead to, prefetches them, and searches them whenever there are
-    /// `together` or more. [`Target::run_lines`] searches the rest. With `stop_at_first`, returns as soon as there is a
-    /// match.
+    /// Adds the lines that the probes of a table lead to, and searches them whenever there are enough.
+    /// [`Target::run_lines`] searches the rest. With `stop_at_first`, returns as soon as there is a match.
     ///
     /// # Errors
     /// The errors of `run_lines`.
@@ -339,7 +341,7 @@ impl<'a, F: Fingerprint> Target<'a, F> {
         &self,
         (table, query, owner): (&'a LineTable<F>, F, u32),
         probes: &TableProbes,
-        (together, stop_at_first): (usize, bool),
+        stop_at_first: bool,
         lists: &mut LineLists<'a, F>,
         findings: &mut Findings<F>,
     ) -> Result<(), FormatError> {
@@ -357,6 +359,10 @@ impl<'a, F: Fingerprint> Target<'a, F> {
             owner,
         };
         findings.stats.probes += probes.probe_count();
+        let mut together = match stop_at_first {
+            true => FIRST_LINES_TOGETHER,
+            false => LINES_TOGETHER,
+        };
         let is_narrow = ask.free_bits(LINE_BITS, table.low_bits()) == 0;
         let own = shifted_down(query, table.low_bits()).to_u128() as u64;
         if is_narrow && probes.flips <= 1 {
@@ -389,6 +395,7 @@ impl<'a, F: Fingerprint> Target<'a, F> {
                         if stop_at_first && !findings.found.is_empty() {
                             return Ok(());
                         }
+                        together = (2 * together).min(LINES_TOGETHER);
                         lists.start(ask);
                     }
                     if left == 0 && is_narrow {
@@ -583,7 +590,9 @@ impl<'a, F: Fingerprint> Target<'a, F> {
     ) -> Result<(), FormatError> {
         let bits_below = wide.place.bits_below;
         if wide.flips == 0 {
-            spans.extend(self.span_of(cpu, ask, line, wide, ask.addresses(bits_below))?);
+            if let Some(span) = self.span_of(cpu, ask, line, wide, ask.addresses(bits_below))? {
+                spans.push(span);
+            }
             return Ok(());
         }
         let near = near(ask, wide, line);
@@ -595,7 +604,9 @@ impl<'a, F: Fingerprint> Target<'a, F> {
             return Ok(());
         }
         for addresses in near.lots(free_bits) {
-            spans.extend(self.span_of(cpu, ask, line, wide, addresses)?);
+            if let Some(span) = self.span_of(cpu, ask, line, wide, addresses)? {
+                spans.push(span);
+            }
         }
         Ok(())
     }

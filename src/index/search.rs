@@ -3,7 +3,6 @@
 use super::flips::Ranges;
 use super::plans::include;
 use super::probe::{BATCH_LEN, Findings, Lists, Probe, Target};
-use super::probe_lines::LINES_TOGETHER;
 use super::table::Table;
 use crate::design::TableProbes;
 use crate::error::FormatError;
@@ -56,13 +55,10 @@ impl<'a, F: Fingerprint> Search<'a, F> {
                     }
                     Table::Lines(table) => {
                         let ask = (table, query, owner);
-                        let when = match self.stop_at_first {
-                            true => (BATCH_LEN, true),
-                            false => (LINES_TOGETHER, false),
-                        };
+                        let stop_at_first = self.stop_at_first;
                         let lines = &mut lists.lines;
                         self.target
-                            .probe_lines(ask, probes, when, lines, findings)?;
+                            .probe_lines(ask, probes, stop_at_first, lines, findings)?;
                     }
                 }
                 if self.is_enough(findings) {

@@ -195,12 +195,13 @@ fn a_codec_makes_the_same_file_whether_chosen_or_given() {
     assert!(checked > 1);
 }
 
-/// Options with all that a file can have.
+/// Options with all that a file in blocks can have.
 fn everything<F: Fingerprint>() -> BuildOptions {
     let mut options = options(
         TableDesign::choose_bands(Width::of::<F>(), 2, 3).unwrap(),
         512,
     );
+    options.codec = Some(Codec::Gap);
     options.pipeline = Some("{}".into());
     options.metadata.insert("key", "value").unwrap();
     options.id_lookup = true;
