@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import operator
 from collections.abc import Callable, Iterator
 from functools import lru_cache
@@ -45,10 +46,17 @@ def _adapted(stage: Stage, schema: pa.Schema) -> Stage:
         same_version(version)
         for batch in stage(batches):
             yield batch if batch.schema.equals(schema) else batch.cast(schema)
+        _freeze()
 
     # The name in plans.
     adapted.__name__ = type(stage).__name__
     return adapted
+
+
+@lru_cache(maxsize=1)
+def _freeze() -> None:
+    """Lets the worker pass over what it has imported when it collects garbage, as it does after each task."""
+    gc.freeze()
 
 
 def same_version(version: str) -> None:
