@@ -177,23 +177,9 @@ impl<'a, F: Fingerprint> LineLists<'a, F> {
 }
 
 impl<F: Fingerprint> LineLists<'_, F> {
-    /// Prefetches all lines. This is a loop of its own: a processor that looks up the address of a page does little
-    /// else until it has found it, unless the next look-up is only a few instructions away.
-    #[inline(always)]
-    fn prefetch_lines(&self) {
-        for (number, ask) in self.asks.iter().enumerate() {
-            for line in self.lines_of_ask(number) {
-                prefetch(ask.lines, line as usize);
-            }
-        }
-        for wide in &self.wide {
-            let ask = &self.asks[wide.ask as usize];
-            prefetch(ask.lines, wide.place.number as usize);
-        }
-    }
-
-    /// Prefetches the low bits of the runs from number `runs` on, and of all spans, in its own loop like
-    /// [`LineLists::prefetch_lines`].
+    /// Prefetches the low bits of the runs from number `runs` on, and of all spans. This is a loop of its own: a processor
+    /// that looks up the address of a page does little else until it has found it, unless the next look-up is only a few
+    /// instructions away.
     #[inline(always)]
     fn prefetch_low_bits(&self, runs: usize) {
         for run in self.runs.iter().skip(runs) {
@@ -375,6 +361,9 @@ impl<'a, F: Fingerprint> Target<'a, F> {
             lists.start(ask);
             let flips = &AT_MOST_ONE_FLIP[..1 + (probes.flips * table.address_bits) as usize];
             lists.addresses.extend(flips.iter().map(|flip| own ^ flip));
+            for line in lists.lines_of_ask(lists.asks.len() - 1) {
+                prefetch(ask.lines, line as usize);
+            }
             return Ok(());
         }
         let line_bits = table.address_bits - LINE_BITS;
@@ -398,6 +387,7 @@ impl<'a, F: Fingerprint> Target<'a, F> {
                         together = (2 * together).min(LINES_TOGETHER);
                         lists.start(ask);
                     }
+                    prefetch(ask.lines, line as usize);
                     if left == 0 && is_narrow {
                         let address = own % LINE_ADDRESSES as u64;
                         lists.addresses.push(line << LINE_BITS | address);
@@ -879,7 +869,6 @@ impl<F: Fingerprint> Work for LookInto<'_, '_, F> {
             lists,
             findings,
         } = self;
-        lists.prefetch_lines();
         let all_checked = target.collect(lists)?;
         if !all_checked || target.cold {
             target.check_lines(lists)?;
