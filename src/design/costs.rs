@@ -52,9 +52,9 @@ impl Costs {
 
     /// The codec `lines`: the costs of a line, of its low bits and of a value. `address_bits` is that of a small table.
     pub const LINES: Costs = Costs {
-        probe_ns: 18.0,
+        probe_ns: 10.0,
         candidate_ns: 8.0,
-        row_ns: 80.0,
+        row_ns: 45.0,
         address_bits: LINE_BITS,
         scan_ns: 5.0,
     };
