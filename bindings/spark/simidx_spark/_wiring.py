@@ -44,9 +44,12 @@ def _adapted(stage: Stage, schema: pa.Schema) -> Stage:
 
     def adapted(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         same_version(version)
+        # After the check: another release may not have it.
+        from simidx_spark._wiring import freeze_once
+
         for batch in stage(batches):
             yield batch if batch.schema.equals(schema) else batch.cast(schema)
-        _freeze()
+        freeze_once()
 
     # The name in plans.
     adapted.__name__ = type(stage).__name__
@@ -54,8 +57,9 @@ def _adapted(stage: Stage, schema: pa.Schema) -> Stage:
 
 
 @lru_cache(maxsize=1)
-def _freeze() -> None:
-    """Lets the worker pass over what it has imported when it collects garbage, as it does after each task."""
+def freeze_once() -> None:
+    """Excludes what this worker has imported from later collections of garbage: Spark makes one after each task."""
+    gc.collect()
     gc.freeze()
 
 
