@@ -202,6 +202,7 @@ impl<'a> Line<'a> {
         let below = self.word(4 + at) & !(u64::MAX << (address & 63));
         let mut count = below.count_ones();
         for i in 0..3 {
+            // Not a branch, since addresses cannot be predicted.
             count += self.word(4 + i).count_ones() * u32::from(i < at);
         }
         count
@@ -476,8 +477,8 @@ impl LinePart {
         }
         let of_line = &values[..values.partition_point(|&value| value <= last)];
         let extra_bits = extra_bits(of_line, bits_below);
-        let first = number << extra_bits;
-        let finer: Vec<NewLine> = (first..first + (1 << extra_bits))
+        let first_number = number << extra_bits;
+        let finer: Vec<NewLine> = (first_number..first_number + (1 << extra_bits))
             .map(|number| self.line(values, number, bits_below - extra_bits))
             .collect();
         let first = self.finer.len() as u64;
@@ -491,7 +492,8 @@ fn plain_line<F: Fingerprint>(values: &[F], last: F, bits_below: u32) -> Option<
     let address = |value: F| shifted_down(value, bits_below).to_u128() as usize % LINE_ADDRESSES;
     let (mut there, mut marks) = (Ascending::default(), Ascending::default());
     let mut before = values.first().map_or(0, |&value| address(value));
-    let (mark, mut count) = (BITS_BEFORE_LAST as usize - 1, 0);
+    let mark_before_first = BITS_BEFORE_LAST as usize - 1;
+    let mut count = 0;
     for &value in values.iter().take_while(|&&value| value <= last) {
         if count == capacity(bits_below) {
             return None;
@@ -500,12 +502,12 @@ fn plain_line<F: Fingerprint>(values: &[F], last: F, bits_below: u32) -> Option<
         there.set(now, 1);
         if bits_below > 0 {
             // The mark of the value before. There is none before the first, whose address is `before` itself.
-            marks.set(mark + count, u64::from(now != before));
+            marks.set(mark_before_first + count, u64::from(now != before));
         }
         (before, count) = (now, count + 1);
     }
     if bits_below > 0 && count > 0 {
-        marks.set(mark + count, 1);
+        marks.set(mark_before_first + count, 1);
     }
     let line = NewLine {
         there: there.words(),
@@ -931,6 +933,8 @@ mod tests {
         let (found, crowded) = read::<F>(&written, address_bits);
         assert_eq!(found, values);
         assert_eq!(write(values, address_bits, values.len() / 3 + 1), written);
+        let finer_len = finer_lines(values, address_bits) as usize * LINE_LEN;
+        assert_eq!(finer_len, written.finer.len());
         crowded
     }
 
@@ -955,6 +959,10 @@ mod tests {
     #[cfg_attr(miri, ignore = "takes minutes")]
     fn all_values_of_a_line_and_of_a_narrow_range() {
         assert_eq!(round_trip::<u32>(&[0, u32::MAX], 8), 0);
+        let most: Vec<u32> = (0..CAPACITY as u32).collect();
+        assert_eq!(round_trip(&most, 8), 0);
+        let more: Vec<u32> = (0..=CAPACITY as u32).collect();
+        assert!(round_trip(&more, 8) > 0);
         // At the end, each address has one value, and no bits are left below.
         let dense: Vec<u32> = (7 << 20..(7 << 20) + 1000).collect();
         assert!(round_trip(&dense, 24) > 0);

@@ -72,8 +72,10 @@ impl TableStatistics {
 
     /// Estimates the size of the table in each codec.
     pub(crate) fn choices(&self, block_size: usize) -> CodeChoices {
-        // The key of each block is stored elsewhere, which compensates for the unused bits after the last value.
-        let blocks = |bits: u64| (bits as f64 / (block_size * 8) as f64).ceil();
+        // A table takes whole blocks, and at least one if it has values. The key of each block is stored elsewhere, which
+        // compensates for the unused bits after the last value.
+        let least = self.value_count.min(1) as f64;
+        let blocks = |bits: u64| (bits as f64 / (block_size * 8) as f64).ceil().max(least);
         let (xor, xor_bits) = code_for(&self.xor);
         let (gap, gap_bits) = code_for(&self.gap);
         let per_value = self.sampled_blocks as f64 / self.sampled_values.max(1) as f64;

@@ -20,14 +20,15 @@ use crate::memory::will_need;
 /// The least number of addresses and lines that are searched together.
 const LINES_TOGETHER: usize = 512;
 
-/// That number for the first search if one match is enough, which is often among the first. It doubles each time.
+/// That number for the first search if one match is enough, because a match is often among the first. It doubles with
+/// each search.
 const FIRST_LINES_TOGETHER: usize = 4;
 
 /// With at least this many free bits of an address, the values of a prefix are compared as one span. Two addresses are
 /// faster one by one.
 const LEAST_SPAN_BITS: u32 = 2;
 
-/// With at least this many low bits for each bit that may differ, low bits alone tell nearly all values from the query.
+/// With at least this many low bits for each bit that may differ, low bits alone tell most values from the query.
 const LEAST_BITS_FOR_A_DIFFERENCE: u32 = 3;
 
 /// A query for one table.
@@ -127,6 +128,8 @@ impl<F> Span<F> {
 /// The lists of a search in lines. They are empty between queries.
 #[derive(Debug)]
 pub(super) struct LineLists<'a, F> {
+    /// The least number of addresses and lines that are searched together.
+    together: usize,
     asks: Vec<Ask<'a, F>>,
     /// The first address of each of `asks`.
     starts: Vec<u32>,
@@ -151,6 +154,7 @@ pub(super) struct ScanLists<F> {
 impl<F> Default for LineLists<'_, F> {
     fn default() -> Self {
         LineLists {
+            together: LINES_TOGETHER,
             asks: Vec::new(),
             starts: Vec::new(),
             addresses: Vec::new(),
@@ -167,6 +171,14 @@ impl<F> Default for LineLists<'_, F> {
 }
 
 impl<'a, F: Fingerprint> LineLists<'a, F> {
+    /// Prepares for a search that ends with the first match, or for one of all matches.
+    pub(super) fn begin(&mut self, stop_at_first: bool) {
+        self.together = match stop_at_first {
+            true => FIRST_LINES_TOGETHER,
+            false => LINES_TOGETHER,
+        };
+    }
+
     /// Adds a query; its addresses and wide lines follow.
     #[inline(always)]
     fn start(&mut self, ask: Ask<'a, F>) {
@@ -198,7 +210,7 @@ impl<F: Fingerprint> LineLists<'_, F> {
 impl<F> LineLists<'_, F> {
     /// Returns the addresses of a query.
     #[inline(always)]
-    fn of_ask(&self, ask: usize) -> &[u64] {
+    fn addresses_of_ask(&self, ask: usize) -> &[u64] {
         let end = self
             .starts
             .get(ask + 1)
@@ -206,11 +218,14 @@ impl<F> LineLists<'_, F> {
         &self.addresses[self.starts[ask] as usize..end]
     }
 
-    /// Returns the lines of the addresses of a query, one for all adjacent addresses in it.
+    /// Returns the lines of the addresses of a query, each line once for adjacent addresses.
     #[inline(always)]
     fn lines_of_ask(&self, ask: usize) -> impl Iterator<Item = u64> + Clone {
         let mut last = u64::MAX;
-        let lines = self.of_ask(ask).iter().map(|&address| address >> LINE_BITS);
+        let lines = self
+            .addresses_of_ask(ask)
+            .iter()
+            .map(|&address| address >> LINE_BITS);
         lines.filter(move |&line| std::mem::replace(&mut last, line) != line)
     }
 
@@ -219,6 +234,7 @@ impl<F> LineLists<'_, F> {
     pub(super) fn emptied<'b>(mut self) -> LineLists<'b, F> {
         self.clear();
         LineLists {
+            together: self.together,
             asks: super::probe::emptied(self.asks),
             starts: self.starts,
             addresses: self.addresses,
@@ -318,7 +334,8 @@ fn next_pattern(pattern: u64) -> u64 {
 }
 
 impl<'a, F: Fingerprint> Target<'a, F> {
-    /// Adds the lines that the probes of a table lead to, and searches them whenever there are enough.
+    /// Adds the lines that the probes of a table lead to, and searches them whenever there are enough
+    /// ([`LineLists::begin`]).
     /// [`Target::run_lines`] searches the rest. With `stop_at_first`, returns as soon as there is a match.
     ///
     /// # Errors
@@ -345,14 +362,10 @@ impl<'a, F: Fingerprint> Target<'a, F> {
             owner,
         };
         findings.stats.probes += probes.probe_count();
-        let mut together = match stop_at_first {
-            true => FIRST_LINES_TOGETHER,
-            false => LINES_TOGETHER,
-        };
         let is_narrow = ask.free_bits(LINE_BITS, table.low_bits()) == 0;
         let own = shifted_down(query, table.low_bits()).to_u128() as u64;
         if is_narrow && probes.flips <= 1 {
-            if lists.len() >= together {
+            if lists.len() >= lists.together {
                 self.run_lines(lists, findings)?;
                 if stop_at_first && !findings.found.is_empty() {
                     return Ok(());
@@ -379,12 +392,11 @@ impl<'a, F: Fingerprint> Target<'a, F> {
             while pattern >> flipped_bits == 0 {
                 let first = (line >> any_bits ^ pattern) << any_bits;
                 for line in first..first + (1 << any_bits) {
-                    if lists.len() >= together {
+                    if lists.len() >= lists.together {
                         self.run_lines(lists, findings)?;
                         if stop_at_first && !findings.found.is_empty() {
                             return Ok(());
                         }
-                        together = (2 * together).min(LINES_TOGETHER);
                         lists.start(ask);
                     }
                     prefetch(ask.lines, line as usize);
@@ -477,6 +489,7 @@ impl<'a, F: Fingerprint> Target<'a, F> {
             findings,
         });
         lists.clear();
+        lists.together = (2 * lists.together).min(LINES_TOGETHER);
         looked_into
     }
 
@@ -512,7 +525,7 @@ impl<'a, F: Fingerprint> Target<'a, F> {
         let (mut count, mut all_checked) = (0, true);
         for (number, ask) in lists.asks.iter().enumerate() {
             let table = ask.table;
-            for &address in lists.of_ask(number) {
+            for &address in lists.addresses_of_ask(number) {
                 let line_number = address >> LINE_BITS;
                 let Some(line) = ask.lines.get(line_number as usize).map(Line::new) else {
                     return Err(table.fault(LineFault::Finer, line_number));
@@ -545,24 +558,24 @@ impl<'a, F: Fingerprint> Target<'a, F> {
         for spot in &lists.spots {
             let ask = &lists.asks[spot.ask as usize];
             let table = ask.table;
-            let (number, address) = (spot.address >> LINE_BITS, spot.address as u8);
+            let number = spot.address >> LINE_BITS;
             let Some(line) = ask.lines.get(number as usize).map(Line::new) else {
                 return Err(table.fault(LineFault::Finer, number));
             };
             let place = table.place(number);
             if line.is_crowded() {
+                let own = shifted_down(ask.query, table.low_bits()).to_u128() as u64;
                 // The other addresses of the line are among those near the query's own.
-                if address == ask.address(table.low_bits()) {
-                    let is_own = number as usize == table.part_of(ask.query);
+                if spot.address as u8 == own as u8 {
                     lists.wide.push(WideHead {
                         place,
                         ask: spot.ask,
-                        flips: if is_own { ask.flips } else { 0 },
+                        flips: if spot.address == own { ask.flips } else { 0 },
                     });
                 }
                 continue;
             }
-            let run = self.run_of(cpu, table, line, &place, (spot.ask, address))?;
+            let run = self.run_of(cpu, table, line, &place, (spot.ask, spot.address as u8))?;
             lists.runs.push(run);
         }
         Ok(())

@@ -34,6 +34,7 @@ impl<'a, F: Fingerprint> Search<'a, F> {
         lists: &mut Lists<'a, F>,
         findings: &mut Findings<F>,
     ) -> Result<(), FormatError> {
+        lists.lines.begin(self.stop_at_first);
         for (owner, &fingerprint) in fingerprints.iter().enumerate() {
             for probes in self.plan {
                 if include(self.probed, probes) {
@@ -55,10 +56,14 @@ impl<'a, F: Fingerprint> Search<'a, F> {
                     }
                     Table::Lines(table) => {
                         let ask = (table, query, owner);
-                        let stop_at_first = self.stop_at_first;
                         let lines = &mut lists.lines;
-                        self.target
-                            .probe_lines(ask, probes, stop_at_first, lines, findings)?;
+                        self.target.probe_lines(
+                            ask,
+                            probes,
+                            self.stop_at_first,
+                            lines,
+                            findings,
+                        )?;
                     }
                 }
                 if self.is_enough(findings) {

@@ -6,7 +6,7 @@ use simidx::{Codec, Scratch, Width};
 
 use super::sample::answer;
 use simidx_testkit::editor::Editor;
-use simidx_testkit::encoding::{LOW_BITS, PAGE_LEN};
+use simidx_testkit::encoding::{LINE_PAGES, LOW_BITS, PAGE_LEN};
 use simidx_testkit::forged::IN_BLOCKS;
 use simidx_testkit::{build, matched, options, scan, sorted_set, uniform};
 
@@ -49,6 +49,29 @@ fn a_damaged_block_leaves_the_others_readable() {
             (Some(0), Some(2))
         );
         assert_eq!(report.problems[0].offset(), Some(at as u64));
+    }
+}
+
+#[test]
+fn a_flip_that_leads_to_a_damaged_page_of_lines_is_an_error() {
+    // The lines of a table take two pages, which the first bit of a value selects.
+    let set = sorted_set(&uniform::<u64>(20_000));
+    let design = TableDesign::with_table_count(Width::W64, 3, 2).unwrap();
+    let mut options = options(design, 512);
+    options.codec = Some(Codec::Lines);
+    let mut editor = Editor::new(build(options, &set));
+    let lines = editor.section(LINE_PAGES, 0);
+    assert!(lines.len > PAGE_LEN);
+    editor.flip(lines.offset + PAGE_LEN + 100, 1);
+    let index = simidx_testkit::open::<u64>(editor.finish());
+    let mut scratch = Scratch::new();
+    scratch.set_strategy(Strategy::Probe);
+    for &query in set.iter().filter(|&&value| value >> 63 == 0).step_by(500) {
+        // Without flips the page is not read.
+        let found = index.query_with(&mut scratch, query, 1).unwrap();
+        assert_eq!(matched(found), scan(&set, query, 1));
+        let error = index.query_with(&mut scratch, query, 3).unwrap_err();
+        assert!(error.to_string().contains("V28"), "{error}");
     }
 }
 

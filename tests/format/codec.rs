@@ -160,6 +160,10 @@ fn the_builder_takes_lines_unless_blocks_are_smaller() {
         chosen_codecs::<u64>(&simidx_testkit::uniform(5000))[0],
         Codec::Lines
     );
+    // One block of any codec is larger than a few lines.
+    for few in [&[7][..], &[7, 9]] {
+        assert_eq!(chosen_codecs::<u64>(few)[0], Codec::Lines);
+    }
     // All have the same leading bits, which the lines of table 0 store with each value.
     let crowded: Vec<u64> = simidx_testkit::uniform::<u64>(5000)
         .iter()
@@ -195,13 +199,13 @@ fn a_codec_makes_the_same_file_whether_chosen_or_given() {
     assert!(checked > 1);
 }
 
-/// Options with all that a file in blocks can have.
-fn everything<F: Fingerprint>() -> BuildOptions {
+/// Options with all that a file can have.
+fn everything<F: Fingerprint>(codec: Codec) -> BuildOptions {
     let mut options = options(
         TableDesign::choose_bands(Width::of::<F>(), 2, 3).unwrap(),
         512,
     );
-    options.codec = Some(Codec::Gap);
+    options.codec = Some(codec);
     options.pipeline = Some("{}".into());
     options.metadata.insert("key", "value").unwrap();
     options.id_lookup = true;
@@ -228,21 +232,22 @@ fn sections_stand_where_the_specification_puts_them() {
     let of_numbers = [tail(&[2, 4, 8]), vec![(13, 0), (14, 0)]].concat();
     let of_strings = [tail(&[2, 5, 6, 7, 8]), vec![(12, 0), (13, 0), (14, 0)]].concat();
     check_places(
-        &build_numbers(everything::<u64>(), &numbers.repeat(2)),
+        &build_numbers(everything::<u64>(Codec::Gap), &numbers.repeat(2)),
         &of_numbers,
     );
     check_places(
-        &build_strings(everything::<u64>(), &[&strings[..], &strings].concat()),
+        &build_strings(
+            everything::<u64>(Codec::Gap),
+            &[&strings[..], &strings].concat(),
+        ),
         &of_strings,
     );
-    let file = build(everything::<u64>(), &fingerprints);
+    let file = build(everything::<u64>(Codec::Gap), &fingerprints);
     check_places(&file, &[tail(&[]), vec![(13, 0), (14, 0)]].concat());
-    let mut in_lines = everything::<u64>();
-    in_lines.codec = Some(Codec::Lines);
     let lines = (0..3).flat_map(|table| [(16, table), (15, table)]);
     let of_lines = lines.chain([2, 4, 8, 13, 14].map(|kind| (kind, 0)));
     check_places(
-        &build_numbers(in_lines, &numbers.repeat(2)),
+        &build_numbers(everything::<u64>(Codec::Lines), &numbers.repeat(2)),
         &of_lines.collect::<Vec<_>>(),
     );
 }
@@ -311,7 +316,7 @@ fn groups_places_and_orders_are_those_of_the_specification() {
         let fingerprints = simidx_testkit::uniform::<u64>(count);
         let record = |i: usize| (fingerprints[i / of_one], format!("id {}", i * 37 % 701));
         let mut records: Vec<(u64, String)> = (0..count).map(record).collect();
-        let file = build_strings(everything::<u64>(), &records);
+        let file = build_strings(everything::<u64>(Codec::Gap), &records);
         let layout = Layout::parse(&file);
         records.sort();
         let expected = id_sections(&records);

@@ -184,6 +184,13 @@ fn finding_any_stops_at_the_first() {
     let member = fingerprints[7];
     assert!(index.contains_near_with(&mut scratch, member, 9).unwrap());
     assert_eq!(scratch.stats().probes, 1);
+    scratch.set_strategy(Strategy::Probe);
+    let near = member ^ 7;
+    assert!(!index.query_with(&mut scratch, near, 9).unwrap().is_empty());
+    let of_all = scratch.stats().candidates;
+    assert!(index.contains_near_with(&mut scratch, near, 9).unwrap());
+    let read = scratch.stats().candidates;
+    assert!(read < of_all / 4, "{read} of {of_all} compared");
     scratch.set_strategy(Strategy::Scan);
     let near = sorted_set(&fingerprints)[0] ^ 1 << 40;
     assert!(index.contains_near_with(&mut scratch, near, 1).unwrap());
@@ -251,5 +258,28 @@ proptest! {
         expected.truncate(count);
         let found = index.nearest_with(&mut scratch, query, count, distance).unwrap();
         prop_assert_eq!(matched(found), expected);
+    }
+}
+
+#[test]
+fn values_below_a_crowded_line_are_compared_once() {
+    // All are candidates of table 0, and nearly none of table 1.
+    let set: Vec<u64> = uniform::<u64>(sized(3000))
+        .iter()
+        .map(|value| value >> 32)
+        .collect();
+    let mut options = options(
+        TableDesign::with_table_count(Width::W64, 3, 2).unwrap(),
+        512,
+    );
+    options.codec = Some(Codec::Lines);
+    let index = open::<u64>(build(options, &set));
+    let mut scratch = Scratch::new();
+    scratch.set_strategy(Strategy::Probe);
+    for &query in &set[..20] {
+        let found = index.query_with(&mut scratch, query, 3).unwrap();
+        assert_eq!(matched(found), scan(&set, query, 3));
+        let compared = scratch.stats().candidates;
+        assert!(compared < 2 * set.len() as u64, "{compared} compared");
     }
 }

@@ -69,6 +69,7 @@ fn a_limit_of_files_is_an_error_like_a_full_disk() {
 fn signals_that_end_a_build_take_its_temporary_file_with_it() {
     let folder = tempfile::tempdir().unwrap();
     let mut rng = SmallRng::seed_from_u64(1);
+    // So many that the build does not end before its signal comes.
     let words: Vec<u8> = (0..2_000_000u64)
         .flat_map(|_| rng.random::<u64>().to_le_bytes())
         .collect();
