@@ -196,11 +196,13 @@ def test_texts_are_decided_on_in_their_order() -> None:
         pairs = np.sort(chance.integers(0, count, (int(chance.integers(0, 120)), 2)), axis=1)
         left, right = np.unique(pairs[pairs[:, 0] < pairs[:, 1]], axis=0).T
         is_open = chance.random(count) < seed % 4 / 10
-        for found, expected in zip(_similar._greedy(left, right, is_open), by_rule(left, right, is_open), strict=True):
+        links = left << _similar.END | right
+        for found, expected in zip(_similar._greedy(links, is_open), by_rule(left, right, is_open), strict=True):
             assert (found == expected).all()
     # A long chain: the naive way takes a step for each text.
     chain = np.arange(300_000)
-    kept, dropped = _similar._greedy(chain[:-1], chain[1:], np.zeros(len(chain), dtype=bool))
+    links = chain[:-1] << _similar.END | chain[1:]
+    kept, dropped = _similar._greedy(links, np.zeros(len(chain), dtype=bool))
     assert (kept == (chain % 2 == 0)).all()
     assert (dropped == (chain % 2 == 1)).all()
 

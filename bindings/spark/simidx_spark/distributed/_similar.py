@@ -77,6 +77,9 @@ BRIEF = 5
 #: Bits of a rank that hold the position at its home.
 POSITION = np.uint64(40)
 
+#: Bits of a link, within a task that decides, that hold the number of its second text there.
+END = 32
+
 #: States of a text at a key: to be compared with those behind it, and dropped.
 WAITS, GONE = 0, 2
 
@@ -755,27 +758,40 @@ class Settle(_AtPlaces):
         self._is_last = is_last
 
     def _at(self, _: int, got: Received) -> Rows:
-        links = unique(got.rows(LINKS))
-        ranks = distinct_values(links[:, :2].reshape(-1))
-        left, right = (_simidx.lookup(ranks, np.ascontiguousarray(side)) for side in links.T[:2])
+        # There may be many links, and many more open texts, so both stay in their messages.
+        links, opened = (
+            [np.frombuffer(data, dtype="<u8").reshape(-1, COLUMNS[part]) for data in got.raw(part)]
+            for part in (LINKS, OPEN)
+        )
+        ranks = distinct_values(
+            np.concatenate([empty(64), *(distinct_values(some[:, :2].reshape(-1)) for some in links)])
+        )
+        ends = np.empty(sum(map(len, links)), dtype=np.int64)
+        start = 0
+        for some in links:
+            left, right = (_simidx.lookup(ranks, np.ascontiguousarray(side)) for side in some.T[:2])
+            ends[start : start + len(some)] = left << END | right
+            start += len(some)
+        ends.sort()
         is_open = np.zeros(len(ranks), dtype=bool)
-        # There may be many more open texts than links, so they stay in their messages.
-        opened = [np.frombuffer(data, dtype="<u8").reshape(-1, COLUMNS[OPEN]) for data in got.raw(OPEN)]
         opened.sort(key=lambda some: some[0].tolist())
         for some in opened:
             is_open[_linked(ranks, some)[0]] = True
-        kept, dropped = _greedy(left, right, is_open)
+        kept, dropped = _greedy(ends, is_open)
         if not self._is_last:
             for some in opened:
                 at, rows = _linked(ranks, some)
                 gone = rows[dropped[at]]
                 yield from send(DROPPED, gone[:, 1].astype(np.int64), gone[:, :1])
             return
-        fates = links[kept[left] & dropped[right]]
-        fates = fates[np.lexsort((fates[:, 0], -fates[:, 2].view(np.float64), fates[:, 1]))]
+        none = np.empty((0, COLUMNS[LINKS]), dtype=np.uint64)
+        fates = np.concatenate([none, *(some[is_among(some[:, 0], ranks[kept])] for some in links)])
+        # The most similar comes first: similarities are not negative, so that their bits have the same order.
+        fates[:, 2] = ~fates[:, 2]
+        fates = unique(fates[:, [1, 2, 0]])
         # The ids decide which of several that are as similar.
-        fates = fates[fates[:, 2] == fates[_firsts(fates[:, 1:2]), 2]]
-        yield from send(FATES, home(fates[:, 1]), fates[:, [1, 0, 2]])
+        fates = fates[fates[:, 1] == fates[_firsts(fates[:, :1]), 1]]
+        yield from send(FATES, home(fates[:, 0]), columns(fates[:, 0], fates[:, 2], ~fates[:, 1]))
 
 
 def _linked(ranks: Array, opened: Array) -> tuple[Array, Array]:
@@ -784,18 +800,18 @@ def _linked(ranks: Array, opened: Array) -> tuple[Array, Array]:
     return at[at >= 0], opened[at >= 0]
 
 
-def _greedy(left: Array, right: Array, is_open: Array) -> tuple[Array, Array]:
+def _greedy(links: Array, is_open: Array) -> tuple[Array, Array]:
     """Returns which texts are surely kept and which dropped.
 
-    The first of each pair comes before the second, and pairs are in the order of the first ones.
+    Each link holds the first of its texts in the upper bits, and comes in order.
     """
     waits, dropped = is_open.copy(), np.zeros(len(is_open), dtype=bool)
-    starts = _starts(left.reshape(-1, 1))
-    ends = np.searchsorted(left, left[starts], side="right")
-    for text, start, end in zip(left[starts].tolist(), starts.tolist(), ends.tolist(), strict=True):
+    starts = np.searchsorted(links, np.arange(len(is_open) + 1) << END)
+    texts = np.flatnonzero(starts[1:] > starts[:-1])
+    for text, start, end in zip(texts.tolist(), starts[texts].tolist(), starts[texts + 1].tolist(), strict=True):
         # All before it are decided. A dropped text says nothing of others.
         if not dropped[text]:
-            (waits if waits[text] else dropped)[right[start:end]] = True
+            (waits if waits[text] else dropped)[links[start:end] & (1 << END) - 1] = True
     return ~waits & ~dropped, dropped
 
 
