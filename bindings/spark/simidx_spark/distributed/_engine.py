@@ -108,7 +108,8 @@ class Similar(Generic[D]):
             ):
                 raise InputError(row["error"])
         ranked = self._kept([self._engine.map(documents, s.Sign(order, self._given))], s.Rank(longest, order.homes))
-        names = self._only(ranked, s.NAMES)
+        # They are read in each round, and what else was ranked only once.
+        names = self._engine.keep(self._only(ranked, s.NAMES))
         alike = self._at([self._only(ranked, s.FIRSTS)], s.Alike(order.homes, bands))
         self._most = most
         met = self._kept([alike], s.Meet(LEADERS, self._similarity))

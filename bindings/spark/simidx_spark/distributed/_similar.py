@@ -236,6 +236,10 @@ class Order:
 
     def homes_of(self, table: pa.Table) -> Array:
         """Returns the homes of documents."""
+        ids = table.column("id")
+        if not self.longest and self._splits and pa.types.is_integer(ids.type):
+            homes: Array = np.searchsorted(np.array(self._splits), ids.to_numpy(), side="right")
+            return homes
         keys = _sort_keys(table, self.longest)
         return np.fromiter((bisect_right(self._splits, key) for key in keys), dtype=np.int64, count=len(keys))
 
@@ -395,8 +399,13 @@ class Alike(_AtPlaces):
         for start in range(0, len(rows), 1 << 16):
             some = rows[start : start + (1 << 16)]
             keys = some[:, 1 + BRIEF :].reshape(-1)
-            brief = np.repeat(some[:, [0, 3, 4, 5]], self._bands, axis=0)
-            yield from send(KEYS, _simidx.places(keys, self._places), np.column_stack([keys, brief]))
+            to = _simidx.places(keys, self._places)
+            # Rows are copied once, in the order of places: each key, with the rank and the brief of its text.
+            order = order_by_place(to, self._places)
+            sent = some[:, [0, 0, 3, 4, 5]][order // self._bands]
+            sent[:, 0] = keys[order]
+            for place, of_place in divided(sent, np.cumsum(np.bincount(to, minlength=self._places))):
+                yield from send_to(place, KEYS, of_place)
 
 
 def may_be_similar(one: Array, other: Array, least: float) -> Array:
