@@ -3,10 +3,14 @@
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
+use signal_hook::consts::{SIGINT, SIGQUIT};
+use signal_hook::flag::register_conditional_default;
 
 /// Counts the files in a folder that belong to an unfinished output.
 fn temporary_files(folder: &Path) -> usize {
@@ -69,11 +73,15 @@ fn a_limit_of_files_is_an_error_like_a_full_disk() {
 fn signals_that_end_a_build_take_its_temporary_file_with_it() {
     let folder = tempfile::tempdir().unwrap();
     let mut rng = SmallRng::seed_from_u64(1);
-    // So many that the build does not end before its signal comes.
-    let words: Vec<u8> = (0..2_000_000u64)
+    let words: Vec<u8> = (0..1_000_000u64)
         .flat_map(|_| rng.random::<u64>().to_le_bytes())
         .collect();
     std::fs::write(folder.path().join("in.le"), words).unwrap();
+    // A shell without job control starts commands in the background with INT and QUIT ignored, and so would the build.
+    let acts = Arc::new(AtomicBool::new(true));
+    for signal in [SIGINT, SIGQUIT] {
+        register_conditional_default(signal, Arc::clone(&acts)).unwrap();
+    }
     for signal in ["-INT", "-TERM", "-HUP", "-QUIT", "-USR1", "-USR2", "-XCPU"] {
         let args = ["build", "in.le", "--tables", "35", "-o", "out.simidx"];
         let args = [&args[..], &["--threads", "1"]].concat();
