@@ -50,6 +50,12 @@ pub(super) struct Ask<'a, F> {
 }
 
 impl<F: Fingerprint> Ask<'_, F> {
+    /// Returns the query's own address in the table: the number of its line, and 8 bits.
+    #[inline(always)]
+    fn own(&self) -> u64 {
+        shifted_down(self.query, self.table.low_bits()).to_u128() as u64
+    }
+
     /// Returns the address of the query in a line whose addresses leave `bits_below` bits of a value.
     #[inline(always)]
     fn address(&self, bits_below: u32) -> u8 {
@@ -334,9 +340,9 @@ fn next_pattern(pattern: u64) -> u64 {
 }
 
 impl<'a, F: Fingerprint> Target<'a, F> {
-    /// Adds the lines that the probes of a table lead to, and searches them whenever there are enough
-    /// ([`LineLists::begin`]).
-    /// [`Target::run_lines`] searches the rest. With `stop_at_first`, returns as soon as there is a match.
+    /// Adds the lines that the probes of a table lead to, and searches them whenever there are enough, see
+    /// [`LineLists::begin`]. [`Target::run_lines`] searches the rest. With `stop_at_first`, returns as soon as there is a
+    /// match.
     ///
     /// # Errors
     /// The errors of `run_lines`.
@@ -363,7 +369,7 @@ impl<'a, F: Fingerprint> Target<'a, F> {
         };
         findings.stats.probes += probes.probe_count();
         let is_narrow = ask.free_bits(LINE_BITS, table.low_bits()) == 0;
-        let own = shifted_down(query, table.low_bits()).to_u128() as u64;
+        let own = ask.own();
         if is_narrow && probes.flips <= 1 {
             if lists.len() >= lists.together {
                 self.run_lines(lists, findings)?;
@@ -564,7 +570,7 @@ impl<'a, F: Fingerprint> Target<'a, F> {
             };
             let place = table.place(number);
             if line.is_crowded() {
-                let own = shifted_down(ask.query, table.low_bits()).to_u128() as u64;
+                let own = ask.own();
                 // The other addresses of the line are among those near the query's own.
                 if spot.address as u8 == own as u8 {
                     lists.wide.push(WideHead {
